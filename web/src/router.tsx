@@ -85,6 +85,7 @@ const tree = root.addChildren([
 		page("/secrets", () => import("./pages/secrets/page")),
 		page("/settings", () => import("./pages/settings/page")),
 		page("/settings/members", () => import("./pages/settings/members"), "admin"),
+		page("/settings/oauth-apps", () => import("./pages/settings/oauth-apps"), "admin"),
 		page("/settings/usage", () => import("./pages/settings/usage")),
 		page("/settings/audit", () => import("./pages/settings/audit"), "admin"),
 		page("/settings/account", () => import("./pages/settings/account")),

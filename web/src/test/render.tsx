@@ -36,11 +36,16 @@ export type Responses = Record<string, unknown>;
 export interface Options {
 	answers?: Responses;
 	scopes?: Scope[];
+	/** Further members of the session. */
+	session?: object;
 	/** The URL of the page. */
 	at?: string;
 	/** Renders toasts as well. */
 	toasts?: boolean;
 }
+
+/** The redirect URL of the session. */
+export const redirectUrl = "https://flows.example.com/ui/v1/oauth/callback";
 
 /** errorResponse returns an error response as the server sends it. */
 export function errorResponse(
@@ -87,11 +92,11 @@ export async function writeCode(label: string, text: string): Promise<void> {
 /** renderPage renders a component as a page of the dashboard. */
 export async function renderPage(
 	ui: ReactNode,
-	{ answers = {}, scopes = ["admin"], at = "/", toasts = false }: Options = {},
+	{ answers = {}, scopes = ["admin"], session = {}, at = "/", toasts = false }: Options = {},
 ) {
 	const calls = mockServer(answers);
 	const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
-	client.setQueryData(["session"], { scopes, user: { name: "Ada" } });
+	client.setQueryData(["session"], { scopes, user: { name: "Ada" }, oauth_redirect_url: redirectUrl, ...session });
 	const root = createRootRoute({ component: Outlet });
 	const page = createRoute({ getParentRoute: () => root, path: "$", component: () => <div>{ui}</div> });
 	const router = createRouter({

@@ -6,12 +6,13 @@ import { CustomForm } from "@/shared/connections/custom";
 import type { Connection, Integration } from "@/shared/connections/data";
 import { Fields } from "@/shared/connections/fields";
 import {
+	changedFields,
 	customDraft,
 	customFields,
 	definitionOf,
 	emptyCustom,
-	givenFields,
 	isComplete,
+	isDefined,
 } from "@/shared/connections/form";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
@@ -36,7 +37,7 @@ export function ChangeDialog({ connection, service, onClose }: ChangeDialogProps
 		meta: { quiet: true },
 		mutationFn: () => {
 			const body = {
-				fields: givenFields(fields, values),
+				fields: changedFields(fields, values, connection.fields),
 				...(definition && { definition: definitionOf(auth, custom, definition) }),
 			};
 			return got(api.PATCH("/v1/connections/{id}", { params: { path: { id } }, body }));
@@ -51,7 +52,7 @@ export function ChangeDialog({ connection, service, onClose }: ChangeDialogProps
 	const placed =
 		error?.fields.length &&
 		error.fields.every(({ pointer }) => pointer.startsWith("/fields/") || pointer.startsWith("/definition/"));
-	const ready = isComplete(fields, values, true);
+	const ready = isComplete(fields, values, true) && (!definition || isDefined(auth, custom));
 	return (
 		<Dialog
 			open

@@ -1,15 +1,13 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { api, direct, got } from "@/api/client";
+import { api, got } from "@/api/client";
 import { useMay } from "@/api/session";
-import { useLiveQueries } from "@/live/hooks";
-import { openConsent } from "@/shared/connections/consent";
-import { ConsentWait } from "@/shared/connections/consent-wait";
-import { type ConnectionDetail, serviceName, useIntegrations } from "@/shared/connections/data";
+import { type Connection, serviceName, useIntegrations, useLiveConnections } from "@/shared/connections/data";
+import { reconnectsByConsent } from "@/shared/connections/form";
+import { useReconnect } from "@/shared/connections/reconnect";
 import { ConnectionStatus, statusTodo } from "@/shared/connections/status";
 import { Button } from "@/ui/button";
-import { ConfirmDialog } from "@/ui/dialog";
 import { EditIcon, RetryIcon, TrashIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
 import { Page, PageHeader } from "@/ui/page";
@@ -17,8 +15,9 @@ import { sentence } from "@/ui/sentence";
 import { ErrorState, SkeletonRows } from "@/ui/states";
 import { Card } from "@/ui/table";
 import { fullTime, RelativeTime } from "@/ui/time";
-import { toast } from "@/ui/toast";
 import { ChangeDialog } from "./change-dialog";
+import { DeleteDialog } from "./delete-dialog";
+import { useTest } from "./use-test";
 
 export default function ConnectionPage() {
 	const { id = "" } = useParams({ strict: false });
@@ -26,7 +25,7 @@ export default function ConnectionPage() {
 		queryKey: ["connections", id],
 		queryFn: ({ signal }) => got(api.GET("/v1/connections/{id}", { params: { path: { id } }, signal })),
 	});
-	useLiveQueries("run.*", ["connections", id]);
+	useLiveConnections();
 	if (data) return <Content connection={data} />;
 	return (
 		<Page>
@@ -38,40 +37,15 @@ export default function ConnectionPage() {
 
 const Back = () => <Link to="/connections">Connections</Link>;
 
-function Content({ connection }: { connection: ConnectionDetail }) {
-	const { id, name } = connection;
+function Content({ connection }: { connection: Connection }) {
+	const { name } = connection;
 	const [dialog, setDialog] = useState<"change" | "delete">();
 	const write = useMay("write");
-	const client = useQueryClient();
 	const navigate = useNavigate();
 	const integrations = useIntegrations().data;
 	const service = integrations?.find((one) => one.id === connection.integration);
-	const consent =
-		service?.auth.find((way) => way.id === connection.auth)?.consent ?? Boolean(connection.definition?.authorize_url);
-	const refresh = () => client.invalidateQueries({ queryKey: ["connections"] });
-	const test = useMutation({
-		mutationFn: () => got(api.POST("/v1/connections/{id}/test", { params: { path: { id } } })),
-		onSuccess: ({ ok, problem }) => {
-			if (ok) toast.done("The connection works");
-			else toast.error(new Error(`The test failed: ${problem}`));
-			return refresh();
-		},
-	});
-	const reconnect = useMutation({
-		mutationFn: async () => {
-			const { authorize_url: url } = await got(
-				direct.POST("/ui/v1/connections/{id}/reconnect", { params: { path: { id } } }),
-			);
-			return { url, opened: openConsent(url) };
-		},
-	});
-	const remove = async () => {
-		await api.DELETE("/v1/connections/{id}", { params: { path: { id } } });
-		toast.done(`“${name}” was deleted`);
-		await navigate({ to: "/connections", replace: true });
-		client.removeQueries({ queryKey: ["connections", id] });
-		await refresh();
-	};
+	const test = useTest(connection);
+	const reconnect = useReconnect(connection);
 	const close = () => setDialog(undefined);
 	return (
 		<Page>
@@ -85,8 +59,13 @@ function Content({ connection }: { connection: ConnectionDetail }) {
 							<Button busy={test.isPending} onClick={() => test.mutate()}>
 								Test
 							</Button>
-							{consent && (
-								<Button icon={RetryIcon} busy={reconnect.isPending} onClick={() => reconnect.mutate()}>
+							{reconnectsByConsent(connection, integrations) && (
+								<Button
+									kind={connection.status === "needs_reconnect" ? "primary" : "secondary"}
+									icon={RetryIcon}
+									busy={reconnect.isStarting}
+									onClick={reconnect.start}
+								>
 									Reconnect
 								</Button>
 							)}
@@ -102,37 +81,20 @@ function Content({ connection }: { connection: ConnectionDetail }) {
 			/>
 			<Problem connection={connection} />
 			<Facts connection={connection} service={serviceName(connection, integrations)} />
-			{reconnect.data && (
-				<ConsentWait
-					title={`Reconnect ${name}`}
-					serviceName={service?.name ?? "the service"}
-					url={reconnect.data.url}
-					opened={reconnect.data.opened}
-					onClose={() => reconnect.reset()}
-					onAgain={() => reconnect.mutate()}
-					onConnected={() => {
-						reconnect.reset();
-						toast.done("Reconnected. Waiting runs continue.");
-						void refresh();
-					}}
+			{reconnect.dialog}
+			{dialog === "change" && <ChangeDialog connection={connection} service={service} onClose={close} />}
+			{dialog === "delete" && (
+				<DeleteDialog
+					connection={connection}
+					onClose={close}
+					onDeleted={() => navigate({ to: "/connections", replace: true })}
 				/>
 			)}
-			{dialog === "change" && <ChangeDialog connection={connection} service={service} onClose={close} />}
-			<ConfirmDialog
-				open={dialog === "delete"}
-				onOpenChange={close}
-				title={`Delete “${name}”?`}
-				verb="Delete connection"
-				danger
-				onConfirm={remove}
-			>
-				The credential cannot be recovered. Steps that refer to it fail.
-			</ConfirmDialog>
 		</Page>
 	);
 }
 
-function Problem({ connection: { status, problem, waiting_runs: waiting } }: { connection: ConnectionDetail }) {
+function Problem({ connection: { status, problem, waiting_runs: waiting } }: { connection: Connection }) {
 	if (status !== "failing" && status !== "needs_reconnect") return null;
 	return (
 		<section aria-label="Problem" className="rounded-8 border-l-4 border-failed bg-failed-soft px-4 py-3 break-words">
@@ -144,7 +106,7 @@ function Problem({ connection: { status, problem, waiting_runs: waiting } }: { c
 	);
 }
 
-function Facts({ connection, service }: { connection: ConnectionDetail; service: string }) {
+function Facts({ connection, service }: { connection: Connection; service: string }) {
 	return (
 		<Card className="px-4 py-3">
 			<dl className="grid gap-x-6 gap-y-3 sm:grid-cols-3">

@@ -2,8 +2,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { api, got } from "@/api/client";
 import { usePages } from "@/api/query";
 import { useMay } from "@/api/session";
-import { useLiveQueries } from "@/live/hooks";
-import { type Connection, serviceName, useIntegrations } from "@/shared/connections/data";
+import { type Connection, serviceName, useIntegrations, useLiveConnections } from "@/shared/connections/data";
 import { ConnectDialog } from "@/shared/connections/dialog";
 import { ConnectionStatus, statusTodo } from "@/shared/connections/status";
 import { useFilters } from "@/shell/filters";
@@ -16,6 +15,7 @@ import { Paged } from "@/ui/paging";
 import { EmptyState } from "@/ui/states";
 import { Card, type Column, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
+import { RowActions } from "./row-actions";
 
 export default function Connections() {
 	const [filters, setFilters] = useFilters<"new">();
@@ -25,7 +25,7 @@ export default function Connections() {
 	const pages = usePages<Connection>(["connections", "list"], (cursor, signal) =>
 		got(api.GET("/v1/connections", { params: { query: { limit: 50, cursor } }, signal })),
 	);
-	useLiveQueries("run.*", ["connections", "list"]);
+	useLiveConnections();
 	const create = () => write && setFilters({ new: "1" });
 	useShortcut("N", "New connection", create, "Connections");
 	const newButton = write && (
@@ -50,7 +50,7 @@ export default function Connections() {
 							label="Connections"
 							rows={items}
 							rowKey={({ id }) => id}
-							columns={[nameColumn((one) => serviceName(one, integrations)), ...columns]}
+							columns={[nameColumn((one) => serviceName(one, integrations)), ...columns, ...(write ? [actions] : [])]}
 						/>
 					)}
 				</Paged>
@@ -95,15 +95,21 @@ const columns: Column<Connection>[] = [
 		),
 	},
 	{
-		key: "hosts",
-		header: "Hosts",
+		key: "used_by",
+		header: "Used by",
 		wide: "lg",
-		cell: ({ hosts }) => (
-			<code className="font-mono text-12 whitespace-nowrap" title={hosts.join(", ")}>
-				{hosts[0]}
-				{hosts.length > 1 && ` +${hosts.length - 1}`}
-			</code>
+		cell: ({ used_by: users }) => (
+			<span className="whitespace-nowrap" title={users.map(({ name }) => name).join("\n") || undefined}>
+				{users.length === 0 ? <span className="text-muted">no workflow</span> : countOf(users.length, "workflow")}
+			</span>
 		),
+	},
+	{
+		key: "waiting",
+		header: "Waiting runs",
+		wide: true,
+		align: "right",
+		cell: ({ waiting_runs: waiting }) => (waiting > 0 ? <strong>{waiting}</strong> : waiting),
 	},
 	{
 		key: "used",
@@ -112,3 +118,16 @@ const columns: Column<Connection>[] = [
 		cell: (connection) => (connection.last_used_at ? <RelativeTime at={connection.last_used_at} /> : "never"),
 	},
 ];
+
+const actions: Column<Connection> = {
+	key: "actions",
+	header: <span className="sr-only">Actions</span>,
+	align: "right",
+	cell: (connection) => <RowActions connection={connection} />,
+};
+
+const maxUsers = 100;
+
+/** countOf returns "1 workflow" or "3 workflows"; the API lists at most 100. */
+const countOf = (count: number, noun: string) =>
+	`${count}${count === maxUsers ? " or more" : ""} ${noun}${count === 1 ? "" : "s"}`;

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
-import { ReconnectLink } from "@/shared/connections/reconnect-link";
+import { useConnection } from "@/shared/connections/data";
+import { Repair } from "@/shared/connections/repair";
 import { AnswerButtons } from "@/shared/run/answer";
 import { Until } from "@/shared/run/until";
 import { reasonText } from "@/shared/run/words";
@@ -50,8 +51,8 @@ function Waiting({ run, wait, record, selection }: WaitingProps) {
 				<p>
 					{reasonText(wait.reason)} <Until at={wait.until} />
 				</p>
-				{wait.kind === "connection" && wait.connection && <ReconnectLink name={wait.connection} />}
 			</div>
+			{wait.kind === "connection" && wait.connection && <BrokenConnection name={wait.connection} />}
 			{path !== null && (
 				<Button small onClick={() => selection.select(path)}>
 					Show step
@@ -60,6 +61,12 @@ function Waiting({ run, wait, record, selection }: WaitingProps) {
 			{asks && <AnswerButtons run={run} step={path} message={typeof message === "string" ? message : null} small />}
 		</Strip>
 	);
+}
+
+/** BrokenConnection offers to reconnect the connection that a run waits for. */
+function BrokenConnection({ name }: { name: string }) {
+	const connection = useConnection(name);
+	return connection ? <Repair connection={connection} primary /> : null;
 }
 
 function Failure({

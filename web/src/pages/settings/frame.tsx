@@ -1,12 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { type Scope, useMay } from "@/api/session";
-import { ChartIcon, type Icon, LogIcon, MembersIcon, SettingsIcon, UserIcon } from "@/ui/icons";
+import { ChartIcon, type Icon, LogIcon, MembersIcon, PlugIcon, SettingsIcon, UserIcon } from "@/ui/icons";
 import { Page } from "@/ui/page";
 
 const tabs: { to: string; name: string; icon: Icon; scope: Scope }[] = [
 	{ to: "/settings", name: "Workspace", icon: SettingsIcon, scope: "read" },
 	{ to: "/settings/members", name: "Members", icon: MembersIcon, scope: "admin" },
+	{ to: "/settings/oauth-apps", name: "OAuth apps", icon: PlugIcon, scope: "admin" },
 	{ to: "/settings/usage", name: "Plan and usage", icon: ChartIcon, scope: "read" },
 	{ to: "/settings/audit", name: "Audit log", icon: LogIcon, scope: "admin" },
 	{ to: "/settings/account", name: "Your account", icon: UserIcon, scope: "read" },

@@ -5,9 +5,9 @@ import { toApiError } from "@/api/error";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Field, NativeSelect, TextInput } from "@/ui/field";
-import { ErrorNote } from "@/ui/states";
 import { AppForm } from "./app-form";
 import { openConsent } from "./consent";
+import { ConsentError } from "./consent-error";
 import { ConsentWait } from "./consent-wait";
 import { CustomForm } from "./custom";
 import type { Connection, Integration } from "./data";
@@ -19,10 +19,13 @@ import {
 	emptyCustom,
 	givenFields,
 	isComplete,
+	isDefined,
 	kinds,
 	needsConsent,
 	proposeName,
 } from "./form";
+import { LinkedText } from "./linked-text";
+import { RedirectUrl } from "./redirect-url";
 
 interface ConnectFormProps {
 	/** Null for a custom connection. */
@@ -62,7 +65,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 				return undefined;
 			}
 			const { authorize_url: url } = await got(direct.POST("/ui/v1/connections/connect", { body }));
-			return { url, opened: openConsent(url) };
+			return openConsent(url);
 		},
 	});
 	const error = connect.error ? toApiError(connect.error) : undefined;
@@ -78,8 +81,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 			<ConsentWait
 				title={title}
 				serviceName={serviceName}
-				url={connect.data.url}
-				opened={connect.data.opened}
+				consent={connect.data}
 				onClose={onClose}
 				onAgain={() => connect.reset()}
 				onConnected={finish}
@@ -105,13 +107,13 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 	const ready =
 		name.trim() !== "" &&
 		isComplete(fields, values) &&
-		(service !== null || (custom.hosts.trim() !== "" && fields.length > 0));
+		(service !== null || (isDefined(auth, custom) && fields.length > 0));
 	return (
 		<Dialog
 			open
 			onOpenChange={(open) => !open && onClose()}
 			title={title}
-			description={way?.help ?? undefined}
+			description={way?.help ? <LinkedText text={way.help} /> : undefined}
 			guarded
 			onSubmit={() => ready && connect.mutate()}
 			actions={
@@ -143,7 +145,15 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 			</Field>
 			{!service && <CustomForm kind={auth} draft={custom} onChange={setCustom} error={error} />}
 			<Fields fields={fields} values={values} onChange={setValues} error={error} />
-			{error && !nameError && !placed && <ErrorNote error={error} />}
+			{service && consent && (
+				<details>
+					<summary className="text-muted hover:text-text">The redirect URL of the OAuth app</summary>
+					<div className="mt-2">
+						<RedirectUrl serviceName={service.name} />
+					</div>
+				</details>
+			)}
+			{error && !nameError && !placed && <ConsentError error={error} serviceName={serviceName} />}
 		</Dialog>
 	);
 }

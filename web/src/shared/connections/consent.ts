@@ -1,10 +1,25 @@
-// The page at the end of a consent runs in a window of its own and reports to the window
-// that opened it. Windows of the same origin share the channel.
+// A consent takes place in a window of its own. The page at its end reports the outcome to
+// the other windows of the dashboard, and the one that asked recognizes its consent by the
+// state. The windows cannot reach each other in another way, because the dashboard's
+// opener policy separates them. So nobody notices when a person closes the window.
 
 const channelName = "stepmill-consent";
 
+/** How long a person may take to consent, as on the server. */
+export const consentMinutes = 10;
+
+/** A consent that a person was asked for. */
+export interface PendingConsent {
+	/** Where the person consents. */
+	url: string;
+	/** Whether the window with that page opened. */
+	opened: boolean;
+}
+
 /** The outcome of a consent, as the callback passes it in the query of the page. */
 export interface ConsentOutcome {
+	/** Says which consent it was. */
+	state?: string;
 	/** The id of the connection. */
 	connection?: string;
 	error?: string;
@@ -18,17 +33,17 @@ export function reportConsent(outcome: ConsentOutcome): void {
 	channel.close();
 }
 
-/** onConsent calls the handler when a consent ends in another window. */
-export function onConsent(handler: (outcome: ConsentOutcome) => void): () => void {
+/** onConsent calls the handler when the consent at a URL ends in another window. */
+export function onConsent(url: string, handler: (outcome: ConsentOutcome) => void): () => void {
+	const state = new URL(url).searchParams.get("state");
 	const channel = new BroadcastChannel(channelName);
-	channel.onmessage = (event: MessageEvent<ConsentOutcome>) => handler(event.data);
+	channel.onmessage = ({ data }: MessageEvent<ConsentOutcome>) => {
+		if (state && data.state === state) handler(data);
+	};
 	return () => channel.close();
 }
 
-/** openConsent opens the page of the service. It reports false if the browser blocked the window. */
-export function openConsent(url: string): boolean {
-	return window.open(url, "_blank", "popup,width=640,height=760") !== null;
+/** openConsent opens the page of the service in another window, unless the browser blocks it. */
+export function openConsent(url: string): PendingConsent {
+	return { url, opened: window.open(url, "_blank", "popup,width=640,height=760") !== null };
 }
-
-/** The URL that services send people back to. It is registered at the service. */
-export const redirectUrl = () => `${location.origin}/ui/v1/oauth/callback`;

@@ -2,7 +2,8 @@ import type { ApiError } from "@/api/error";
 import { Button, IconButton } from "@/ui/button";
 import { Field, NativeSelect, TextArea, TextInput } from "@/ui/field";
 import { PlusIcon, TrashIcon } from "@/ui/icons";
-import type { CustomDraft, Placement } from "./form";
+import type { CustomDraft, Grant, Placement } from "./form";
+import { RedirectUrl } from "./redirect-url";
 
 interface CustomFormProps {
 	kind: string;
@@ -14,10 +15,11 @@ interface CustomFormProps {
 /** CustomForm edits how a custom connection authenticates, and to which hosts. */
 export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 	const set = (patch: Partial<CustomDraft>) => onChange({ ...draft, ...patch });
+	const consents = draft.grant === "authorization_code";
 	const problem = (name: string) =>
 		error?.fields.find(({ pointer }) => pointer === `/definition/${name}` || pointer.startsWith(`/definition/${name}/`))
 			?.message;
-	const url = (name: "test_url" | "authorize_url" | "token_url", label: string, hint: string, required = false) => (
+	const url = (name: UrlMember, label: string, hint: string, required = false) => (
 		<Field label={label} hint={hint} error={problem(name)} required={required}>
 			<TextInput
 				type="url"
@@ -27,7 +29,6 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 			/>
 		</Field>
 	);
-	const tokens = kind === "oauth2" || kind === "service_account";
 	return (
 		<>
 			<Field
@@ -51,10 +52,34 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 					error={problem("apply")}
 				/>
 			)}
-			{kind === "oauth2" &&
-				url("authorize_url", "Authorize URL", "Where people consent. Leave it empty to use client credentials.")}
-			{tokens && url("token_url", "Token URL", "Where tokens are issued.", true)}
-			{tokens && (
+			{kind === "oauth2" && (
+				<>
+					<Field label="Grant" error={problem("grant")}>
+						<NativeSelect
+							value={draft.grant}
+							onChange={(event) => set({ grant: event.target.value as Grant })}
+							options={grants}
+						/>
+					</Field>
+					<Field label="Addresses of the service">
+						<NativeSelect
+							value={draft.discover ? "issuer" : "urls"}
+							onChange={(event) => set({ discover: event.target.value === "issuer" })}
+							options={sources}
+						/>
+					</Field>
+				</>
+			)}
+			{kind === "oauth2" && draft.discover && url("issuer", "Issuer", issuerHint, true)}
+			{kind === "oauth2" && !draft.discover && (
+				<>
+					{consents && url("authorize_url", "Authorize URL", "Where people consent.", true)}
+					{url("token_url", "Token URL", "Where tokens are issued.", true)}
+					{url("revoke_url", "Revoke URL", "Where the token is revoked when the connection is deleted. Optional.")}
+				</>
+			)}
+			{kind === "service_account" && url("token_url", "Token URL", "Where tokens are issued.", true)}
+			{(kind === "oauth2" || kind === "service_account") && (
 				<Field label="Scopes" hint="Separated by spaces." error={problem("scopes")}>
 					<TextInput
 						spellCheck={false}
@@ -76,10 +101,25 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 					/>
 				</Field>
 			)}
+			{kind === "oauth2" && consents && <RedirectUrl serviceName="the service" />}
 			{url("test_url", "Test URL", "A URL on one of the hosts that responds with an error if the credential is wrong.")}
 		</>
 	);
 }
+
+type UrlMember = "test_url" | "issuer" | "authorize_url" | "token_url" | "revoke_url";
+
+const grants = [
+	{ value: "authorization_code", label: "Authorization code: a person consents" },
+	{ value: "client_credentials", label: "Client credentials" },
+];
+
+const sources = [
+	{ value: "urls", label: "Enter them" },
+	{ value: "issuer", label: "Discover them from the issuer" },
+];
+
+const issuerHint = "Such as https://id.example.com. Its OpenID or OAuth metadata has the other addresses.";
 
 interface PlacementsProps {
 	placements: readonly Placement[];

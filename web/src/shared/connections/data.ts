@@ -1,12 +1,13 @@
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api, got, type Schema } from "@/api/client";
+import { useLiveQueries } from "@/live/hooks";
 
 export type Connection = Schema["Connection"];
-export type ConnectionDetail = Schema["ConnectionDetail"];
 export type Integration = Schema["Integration"];
 export type Way = Schema["IntegrationAuth"];
 export type InputField = Schema["IntegrationField"];
 export type Definition = Schema["ConnectionDefinition"];
+export type OAuthApp = Schema["OAuthApp"];
 
 /** useIntegrations returns all integrations. */
 export function useIntegrations() {
@@ -26,21 +27,38 @@ export function useIntegrations() {
 	});
 }
 
+const allConnections = queryOptions({
+	queryKey: ["connections", "all"],
+	queryFn: async ({ signal }) => {
+		const all: Connection[] = [];
+		for (let cursor: string | undefined, more = true; more; ) {
+			const page = await got(api.GET("/v1/connections", { params: { query: { limit: 100, cursor } }, signal }));
+			all.push(...page.data);
+			cursor = page.next_cursor ?? undefined;
+			more = cursor !== undefined;
+		}
+		return all;
+	},
+});
+
 /** useConnections returns all connections of the workspace, by name. */
 export function useConnections() {
+	return useQuery(allConnections);
+}
+
+/** useConnection returns the connection with a name, or null if there is none. It is undefined while unknown. */
+export function useConnection(name: string | undefined): Connection | null | undefined {
 	return useQuery({
-		queryKey: ["connections", "all"],
-		queryFn: async ({ signal }) => {
-			const all: Connection[] = [];
-			for (let cursor: string | undefined, more = true; more; ) {
-				const page = await got(api.GET("/v1/connections", { params: { query: { limit: 100, cursor } }, signal }));
-				all.push(...page.data);
-				cursor = page.next_cursor ?? undefined;
-				more = cursor !== undefined;
-			}
-			return all;
-		},
-	});
+		...allConnections,
+		enabled: name !== undefined,
+		select: (all) => all.find((one) => one.name === name) ?? null,
+	}).data;
+}
+
+/** useLiveConnections refetches the connections when one breaks, and when runs use them. */
+export function useLiveConnections(): void {
+	useLiveQueries("connection.*", ["connections"]);
+	useLiveQueries("run.*", ["connections"]);
 }
 
 /** serviceName returns what a connection connects to. */

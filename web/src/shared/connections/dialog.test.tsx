@@ -1,6 +1,8 @@
-import { describe, expect, it, vi } from "vitest";
-import { errorResponse, renderPage } from "@/test/render";
+import { act } from "@testing-library/react";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { errorResponse, redirectUrl, renderPage } from "@/test/render";
 import { reportConsent } from "./consent";
+import { ConsentWait } from "./consent-wait";
 import { ConnectDialog } from "./dialog";
 
 const empty = { data: [], next_cursor: null };
@@ -11,7 +13,7 @@ const integrations = {
 			id: "shop",
 			name: "Shop",
 			category: "commerce",
-			docs: "",
+			docs: "https://shop.example/docs",
 			keywords: [],
 			hosts: [],
 			auth: [
@@ -29,10 +31,13 @@ const integrations = {
 					id: "oauth2",
 					kind: "oauth2",
 					label: "Sign in",
-					help: "Register at the shop.",
+					help: "Register at https://shop.example/apps.",
 					consent: true,
 					fields: [],
-					app_fields: [],
+					app_fields: [
+						{ ...field, name: "tenant", title: "Tenant", secret: false },
+						{ ...field, name: "signing", title: "Signing secret", secret: true, required: false },
+					],
 					scopes: [],
 				},
 			],
@@ -40,6 +45,7 @@ const integrations = {
 	],
 	next_cursor: null,
 };
+const authorizeUrl = "https://shop.example/authorize?state=s1";
 const connection = { id: "conn_1", name: "shop", integration: "shop" };
 const answers = {
 	"GET /v1/connections": { data: [connection], next_cursor: null },
@@ -83,10 +89,10 @@ describe("connecting a service", () => {
 	it("by consent asks an owner for the OAuth app, then waits for the other window", async () => {
 		const opened = vi.spyOn(window, "open").mockReturnValue(null);
 		let hasApp = false;
-		const { screen, user, onConnected } = await open({
+		const { screen, user, calls, onConnected } = await open({
 			"POST /v1/connections/connect": () =>
 				hasApp
-					? { authorize_url: "https://shop.example/authorize", redirect_url: "" }
+					? { authorize_url: authorizeUrl, redirect_url: redirectUrl }
 					: errorResponse(409, "oauth_app_missing", "there is no OAuth app for Shop yet"),
 			"POST /v1/oauth-apps": () => {
 				hasApp = true;
@@ -96,16 +102,32 @@ describe("connecting a service", () => {
 		});
 		await user.click(await screen.findByRole("button", { name: "Shop" }));
 		await user.selectOptions(await screen.findByRole("combobox", { name: "Authenticate with" }), "oauth2");
+		screen.getByText(redirectUrl);
 		await user.click(screen.getByRole("button", { name: "Continue to Shop" }));
 		await screen.findByRole("dialog", { name: "Set up Shop" });
-		screen.getByText(`${location.origin}/ui/v1/oauth/callback`);
+		screen.getByText(redirectUrl);
+		screen.getByRole("button", { name: "Copy the redirect URL" });
+		expect(screen.getByRole<HTMLAnchorElement>("link", { name: "https://shop.example/apps" }).target).toBe("_blank");
+		screen.getByRole("link", { name: "Documentation of Shop" });
 		await user.type(screen.getByLabelText(/^Client ID/), "id");
 		await user.type(screen.getByLabelText(/^Client secret/), "secret");
-		await user.click(screen.getByRole("button", { name: "Save and continue" }));
+		const save = screen.getByRole<HTMLButtonElement>("button", { name: "Save and continue" });
+		expect(save.disabled).toBe(true);
+		await user.type(screen.getByLabelText(/^Tenant/), "acme");
+		await user.type(screen.getByLabelText(/^Signing secret/), "sealed");
+		await user.click(save);
 		const link = await screen.findByRole<HTMLAnchorElement>("link", { name: "Open Shop" });
-		expect(link.href).toBe("https://shop.example/authorize");
+		expect(link.href).toBe(authorizeUrl);
 		expect(opened).toHaveBeenCalled();
-		reportConsent({ connection: "conn_1" });
+		expect(calls.find(({ path }) => path === "/v1/oauth-apps")?.body).toEqual({
+			integration: "shop",
+			auth: "oauth2",
+			client_id: "id",
+			client_secret: "secret",
+			fields: { tenant: "acme", signing: "sealed" },
+			shared: false,
+		});
+		reportConsent({ state: "s1", connection: "conn_1" });
 		await vi.waitFor(() => expect(onConnected).toHaveBeenCalledWith(connection));
 	});
 
@@ -119,5 +141,107 @@ describe("connecting a service", () => {
 		await user.click(screen.getByRole("button", { name: "Continue to Shop" }));
 		await screen.findByText(/Ask an owner/);
 		expect(screen.queryByLabelText(/^Client secret/)).toBeNull();
+	});
+});
+
+describe("waiting for a consent", () => {
+	afterEach(() => vi.useRealTimers());
+
+	async function wait(more: object = {}) {
+		vi.spyOn(window, "open").mockReturnValue(window);
+		const drawn = await open({ "POST /v1/connections/connect": { authorize_url: authorizeUrl }, ...more });
+		const { screen, user } = drawn;
+		await user.click(await screen.findByRole("button", { name: "Shop" }));
+		await user.selectOptions(await screen.findByRole("combobox", { name: "Authenticate with" }), "oauth2");
+		const name = screen.getByRole("textbox", { name: /^Name/ });
+		await user.clear(name);
+		await user.type(name, "store");
+		await user.click(screen.getByRole("button", { name: "Continue to Shop" }));
+		return drawn;
+	}
+
+	it("ignores the outcome of another one", async () => {
+		const { screen, onConnected } = await wait({ "GET /v1/connections/conn_1": connection });
+		await screen.findByText(/Allow the connection in the window of Shop/);
+		expect(screen.getByRole<HTMLAnchorElement>("link", { name: "Open it again" }).href).toBe(authorizeUrl);
+		reportConsent({ state: "s2", error: "consent_refused", message: "refused elsewhere" });
+		reportConsent({ error: "unauthorized", message: "of nobody" });
+		reportConsent({ state: "s1", connection: "conn_1" });
+		await vi.waitFor(() => expect(onConnected).toHaveBeenCalledWith(connection));
+		expect(screen.queryByText(/refused elsewhere|of nobody/)).toBeNull();
+	});
+
+	it("says why it was refused and what to check, and keeps what was entered", async () => {
+		const { screen, user, onConnected } = await wait();
+		await screen.findByRole("link", { name: "Open it again" });
+		reportConsent({ state: "s1", error: "consent_refused", message: "the service did not allow it: access_denied" });
+		expect((await screen.findByRole("alert")).textContent).toContain("access_denied");
+		screen.getByText(/Try again and allow access/);
+		screen.getByText(redirectUrl);
+		await user.click(screen.getByRole("button", { name: "Try again" }));
+		expect((await screen.findByRole<HTMLInputElement>("textbox", { name: /^Name/ })).value).toBe("store");
+		expect(onConnected).not.toHaveBeenCalled();
+	});
+
+	it("ends after ten minutes", async () => {
+		vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+		const consent = { url: authorizeUrl, opened: true };
+		const { screen } = await renderPage(
+			<ConsentWait
+				title="Connect"
+				serviceName="Shop"
+				consent={consent}
+				onClose={() => {}}
+				onAgain={() => {}}
+				onConnected={() => {}}
+			/>,
+		);
+		expect(screen.queryByRole("alert")).toBeNull();
+		act(() => void vi.advanceTimersByTime(10 * 60_000));
+		expect(screen.getByRole("alert").textContent).toContain("try again");
+		screen.getByRole("button", { name: "Try again" });
+	});
+
+	it("links to the public address from another one", async () => {
+		const message = "this dashboard is open at http://127.0.0.1, but services redirect to https://flows.example.com";
+		const { screen } = await wait({ "POST /v1/connections/connect": errorResponse(409, "wrong_host", message) });
+		expect((await screen.findByRole("alert")).textContent).toContain("https://flows.example.com");
+		const link = screen.getByRole<HTMLAnchorElement>("link", { name: "Open https://flows.example.com" });
+		expect(new URL(link.href).origin).toBe("https://flows.example.com");
+	});
+});
+
+describe("a custom connection with OAuth 2", () => {
+	it("discovers the addresses from an issuer, and shows the redirect URL", async () => {
+		vi.spyOn(window, "open").mockReturnValue(window);
+		const { screen, user, calls } = await open({
+			"POST /v1/connections/connect": { authorize_url: authorizeUrl },
+		});
+		await user.click(await screen.findByRole("button", { name: "Custom connection" }));
+		await user.selectOptions(await screen.findByRole("combobox", { name: "Authenticate with" }), "oauth2");
+		screen.getByText(redirectUrl);
+		screen.getByLabelText(/^Authorize URL/);
+		await user.selectOptions(screen.getByRole("combobox", { name: "Addresses of the service" }), "issuer");
+		expect(screen.queryByLabelText(/^Authorize URL/)).toBeNull();
+		await user.type(screen.getByLabelText(/^Hosts/), "api.example.com");
+		await user.type(screen.getByLabelText(/^Issuer/), "https://id.example.com");
+		await user.type(screen.getByLabelText(/^Client ID/), "id");
+		await user.click(screen.getByRole("button", { name: "Continue to the service" }));
+		await screen.findByRole("link", { name: "Open it again" });
+		expect(calls.find(({ path }) => path === "/v1/connections/connect")?.body).toEqual({
+			name: "custom",
+			auth: "oauth2",
+			fields: { client_id: "id" },
+			definition: { hosts: ["api.example.com"], grant: "authorization_code", issuer: "https://id.example.com" },
+		});
+	});
+
+	it("with client credentials needs no redirect URL", async () => {
+		const { screen, user } = await open({});
+		await user.click(await screen.findByRole("button", { name: "Custom connection" }));
+		await user.selectOptions(await screen.findByRole("combobox", { name: "Authenticate with" }), "oauth2");
+		await user.selectOptions(screen.getByRole("combobox", { name: "Grant" }), "client_credentials");
+		expect(screen.queryByText(redirectUrl)).toBeNull();
+		screen.getByRole("button", { name: "Connect" });
 	});
 });

@@ -1,15 +1,18 @@
 import { describe, expect, it } from "vitest";
 import type { Definition, InputField, Integration } from "./data";
 import {
+	changedFields,
 	customDraft,
 	customFields,
 	definitionOf,
 	emptyCustom,
 	givenFields,
 	isComplete,
+	isDefined,
 	matchIntegrations,
 	needsConsent,
 	proposeName,
+	reconnectsByConsent,
 	secretNames,
 } from "./form";
 
@@ -42,14 +45,53 @@ describe("a custom connection", () => {
 			hosts: ["a.example"],
 			token_url: "https://a.example/t",
 			pkce: false,
+			grant: "client_credentials",
 		});
 	});
 
-	it("needs consent only for OAuth 2 with an authorize URL", () => {
-		const draft = { ...emptyCustom, authorize_url: "https://a.example/authorize" };
-		expect(needsConsent(undefined, "oauth2", draft)).toBe(true);
-		expect(needsConsent(undefined, "oauth2", emptyCustom)).toBe(false);
-		expect(needsConsent(undefined, "api_key", draft)).toBe(false);
+	it("has the issuer or the URLs of an OAuth 2 provider, never both", () => {
+		const draft = {
+			...emptyCustom,
+			hosts: "a.example",
+			issuer: "https://id.example",
+			authorize_url: "https://id.example/a",
+			token_url: "https://id.example/t",
+			revoke_url: "https://id.example/r",
+		};
+		const { authorize_url, token_url, revoke_url, issuer } = draft;
+		const base = { hosts: ["a.example"], grant: "authorization_code" };
+		const discovered = definitionOf("oauth2", { ...draft, discover: true });
+		expect(discovered).toEqual({ ...base, issuer });
+		expect(customDraft(discovered)).toMatchObject({ discover: true, issuer, grant: "authorization_code" });
+		expect(definitionOf("oauth2", draft)).toEqual({ ...base, authorize_url, token_url, revoke_url });
+		expect(definitionOf("oauth2", { ...draft, grant: "client_credentials" })).toEqual({
+			hosts: ["a.example"],
+			grant: "client_credentials",
+			token_url,
+			revoke_url,
+		});
+	});
+
+	it("is defined once its kind has the URLs that it needs", () => {
+		const draft = { ...emptyCustom, hosts: "a.example", token_url: "https://a.example/t" };
+		expect(isDefined("bearer", emptyCustom)).toBe(false);
+		expect(isDefined("bearer", draft)).toBe(true);
+		expect(isDefined("oauth2", draft)).toBe(false);
+		expect(isDefined("oauth2", { ...draft, authorize_url: "https://a.example/a" })).toBe(true);
+		expect(isDefined("oauth2", { ...draft, grant: "client_credentials" })).toBe(true);
+		expect(isDefined("oauth2", { ...draft, discover: true })).toBe(false);
+		expect(isDefined("oauth2", { ...draft, discover: true, issuer: "https://a.example" })).toBe(true);
+	});
+
+	it("needs consent only for OAuth 2 with an authorization code", () => {
+		expect(needsConsent(undefined, "oauth2", emptyCustom)).toBe(true);
+		expect(needsConsent(undefined, "oauth2", { ...emptyCustom, grant: "client_credentials" })).toBe(false);
+		expect(needsConsent(undefined, "api_key", emptyCustom)).toBe(false);
+		const one = (definition: object) => ({ integration: null, auth: "oauth2", definition: definition as Definition });
+		expect(reconnectsByConsent(one({ authorize_url: "https://a.example/a" }))).toBe(true);
+		expect(reconnectsByConsent(one({ issuer: "https://a.example" }))).toBe(true);
+		expect(reconnectsByConsent(one({ issuer: "https://a.example", grant: "client_credentials" }))).toBe(false);
+		expect(reconnectsByConsent(one({ token_url: "https://a.example/t" }))).toBe(false);
 	});
 });
 
@@ -65,6 +107,14 @@ describe("the fields of a connection", () => {
 		expect(isComplete(fields, { shop: "a", token: "t" })).toBe(true);
 		expect(isComplete(fields, { shop: "a" }, true)).toBe(true);
 		expect(isComplete(fields, { shop: " " }, true)).toBe(false);
+	});
+
+	it("are removed by emptying them, except secrets, which stay", () => {
+		expect(changedFields(fields, { shop: "a", token: "", note: " " }, { shop: "a", note: "n" })).toEqual({
+			shop: "a",
+			note: "",
+		});
+		expect(changedFields(fields, { shop: "a" }, { shop: "a" })).toEqual({ shop: "a" });
 	});
 
 	it("are sent if they were entered, and without those of another way to authenticate", () => {

@@ -1,4 +1,4 @@
-import type { Definition, InputField, Integration, Way } from "./data";
+import type { Connection, Definition, InputField, Integration, Way } from "./data";
 
 // What people enter for a connection, and the request that it becomes.
 
@@ -9,13 +9,20 @@ export interface Placement {
 	readonly value: string;
 }
 
+export type Grant = NonNullable<Definition["grant"]>;
+
 /** The definition of a custom connection as it is entered. */
 export interface CustomDraft {
 	readonly hosts: string;
 	readonly placements: readonly Placement[];
 	readonly test_url: string;
+	readonly grant: Grant;
+	/** Whether the issuer says where to consent and where to get tokens. */
+	readonly discover: boolean;
+	readonly issuer: string;
 	readonly authorize_url: string;
 	readonly token_url: string;
+	readonly revoke_url: string;
 	readonly scopes: string;
 	readonly service: string;
 }
@@ -24,8 +31,12 @@ export const emptyCustom: CustomDraft = {
 	hosts: "",
 	placements: [{ where: "header", name: "Authorization", value: "Bearer ${{ secret.key }}" }],
 	test_url: "",
+	grant: "authorization_code",
+	discover: false,
+	issuer: "",
 	authorize_url: "",
 	token_url: "",
+	revoke_url: "",
 	scopes: "",
 	service: "",
 };
@@ -67,7 +78,7 @@ export function customFields(kind: string, draft: CustomDraft): InputField[] {
 		case "oauth2":
 			return [
 				field("client_id", "Client ID"),
-				field("client_secret", "Client secret", { secret: true, required: draft.authorize_url === "" }),
+				field("client_secret", "Client secret", { secret: true, required: draft.grant === "client_credentials" }),
 			];
 		case "service_account":
 			return [
@@ -109,11 +120,16 @@ export function definitionOf(kind: string, draft: CustomDraft, base?: Definition
 	};
 	set("test_url", draft.test_url.trim());
 	if (kind === "api_key") out.apply = applyOf(draft.placements, base);
-	if (kind === "oauth2") set("authorize_url", draft.authorize_url.trim());
-	if (kind === "oauth2" || kind === "service_account") {
-		set("token_url", draft.token_url.trim());
-		set("scopes", list(draft.scopes));
+	if (kind === "oauth2") {
+		const { discover, grant } = draft;
+		out.grant = grant;
+		set("issuer", discover ? draft.issuer.trim() : "");
+		set("authorize_url", discover || grant === "client_credentials" ? "" : draft.authorize_url.trim());
+		set("token_url", discover ? "" : draft.token_url.trim());
+		set("revoke_url", discover ? "" : draft.revoke_url.trim());
 	}
+	if (kind === "service_account") set("token_url", draft.token_url.trim());
+	if (kind === "oauth2" || kind === "service_account") set("scopes", list(draft.scopes));
 	if (kind === "aws_sigv4") set("service", draft.service.trim());
 	return out as Definition;
 }
@@ -137,8 +153,12 @@ export function customDraft(definition: Definition): CustomDraft {
 		hosts: definition.hosts.join("\n"),
 		placements: [...placed("header", definition.apply?.headers), ...placed("query", definition.apply?.query)],
 		test_url: definition.test_url ?? "",
+		grant: grantOf(definition),
+		discover: definition.issuer !== undefined,
+		issuer: definition.issuer ?? "",
 		authorize_url: definition.authorize_url ?? "",
 		token_url: definition.token_url ?? "",
+		revoke_url: definition.revoke_url ?? "",
 		scopes: (definition.scopes ?? []).join(" "),
 		service: definition.service ?? "",
 	};
@@ -152,11 +172,39 @@ export function proposeName(id: string, taken: readonly string[]): string {
 	}
 }
 
+/** The grant of an OAuth 2 definition. Without an address for consent, there is none. */
+function grantOf({ grant, authorize_url, issuer }: Definition): Grant {
+	return grant ?? (authorize_url || issuer ? "authorization_code" : "client_credentials");
+}
+
+/** isDefined reports whether a custom connection has everything that its kind needs, apart from the fields. */
+export function isDefined(kind: string, draft: CustomDraft): boolean {
+	const filled = (...texts: string[]) => texts.every((text) => text.trim() !== "");
+	if (!filled(draft.hosts)) return false;
+	if (kind === "service_account") return filled(draft.token_url);
+	if (kind !== "oauth2") return true;
+	if (draft.discover) return filled(draft.issuer);
+	return filled(draft.token_url) && (draft.grant === "client_credentials" || filled(draft.authorize_url));
+}
+
 /** givenFields returns the fields to send: those that were entered. */
 export function givenFields(fields: readonly InputField[], values: Readonly<Record<string, string>>) {
 	return Object.fromEntries(
 		fields.map(({ name }) => [name, values[name] ?? ""] as const).filter(([, value]) => value.trim() !== ""),
 	);
+}
+
+/**
+ * changedFields returns the fields to send for a change: those that were entered and, as
+ * empty text, those that were emptied. Stored secrets are not shown, so an empty one stays.
+ */
+export function changedFields(
+	fields: readonly InputField[],
+	values: Readonly<Record<string, string>>,
+	stored: Readonly<Record<string, string>>,
+) {
+	const emptied = fields.filter(({ name, secret }) => !secret && name in stored && (values[name] ?? "").trim() === "");
+	return { ...givenFields(fields, values), ...Object.fromEntries(emptied.map(({ name }) => [name, ""])) };
 }
 
 /** isComplete reports whether every required field has a value; stored secrets may stay empty. */
@@ -180,5 +228,15 @@ export function matchIntegrations(integrations: readonly Integration[], text: st
 
 /** needsConsent reports whether a person must sign in at the service to connect. */
 export function needsConsent(way: Way | undefined, kind: string, draft: CustomDraft): boolean {
-	return way ? way.consent : kind === "oauth2" && draft.authorize_url.trim() !== "";
+	return way ? way.consent : kind === "oauth2" && draft.grant === "authorization_code";
+}
+
+/** reconnectsByConsent reports whether a connection is reconnected by consent, and not by changing its fields. */
+export function reconnectsByConsent(
+	{ integration, auth, definition }: Pick<Connection, "integration" | "auth" | "definition">,
+	integrations: readonly Integration[] = [],
+): boolean {
+	if (definition) return auth === "oauth2" && grantOf(definition) === "authorization_code";
+	const service = integrations.find(({ id }) => id === integration);
+	return service?.auth.find(({ id }) => id === auth)?.consent ?? false;
 }

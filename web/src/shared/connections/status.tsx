@@ -1,5 +1,6 @@
 import { Badge } from "@/ui/badge";
 import { CheckIcon, ClockIcon, WarningIcon } from "@/ui/icons";
+import type { Connection } from "./data";
 
 const looks: Record<string, { name: string; tone: "good" | "bad" | "warn" | "neutral"; todo?: string }> = {
 	connected: { name: "Connected", tone: "good" },
@@ -13,6 +14,14 @@ export const statusName = (status: string): string => looks[status]?.name ?? sta
 
 /** statusTodo returns what to do about a status, if anything. */
 export const statusTodo = (status: string): string | undefined => looks[status]?.todo;
+
+/** warningOf returns why steps with a connection cannot succeed for now, if they cannot. */
+export function warningOf(connection: Pick<Connection, "name" | "status"> | null | undefined): string | undefined {
+	if (connection?.status === "needs_reconnect")
+		return `“${connection.name}” must be reconnected. Steps that use it wait until then.`;
+	if (connection?.status === "failing") return `The service rejected the credential of “${connection.name}”.`;
+	return undefined;
+}
 
 export function ConnectionStatus({ status }: { status: string }) {
 	const { name, tone } = looks[status] ?? { name: status, tone: "neutral" as const };

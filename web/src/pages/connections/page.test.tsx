@@ -1,0 +1,91 @@
+import { describe, expect, it, vi } from "vitest";
+import { errorResponse, renderPage } from "@/test/render";
+import { ChangeDialog } from "./change-dialog";
+import Connections from "./page";
+
+const connection = {
+	id: "conn_1",
+	name: "shop",
+	integration: null,
+	auth: "oauth2",
+	status: "needs_reconnect",
+	problem: "the token was revoked",
+	account: "ada@shop.example",
+	fields: { client_id: "id" },
+	hosts: ["api.shop.example"],
+	definition: {
+		hosts: ["api.shop.example"],
+		grant: "authorization_code",
+		authorize_url: "https://id.shop.example/authorize",
+		token_url: "https://id.shop.example/token",
+	},
+	used_by: [{ workflow_id: "wf_1", name: "Nightly", active: false }],
+	waiting_runs: 3,
+	last_used_at: null,
+	expires_at: null,
+};
+
+async function draw(more: object = {}) {
+	return renderPage(<Connections />, {
+		answers: {
+			"GET /v1/connections": { data: [connection], next_cursor: null },
+			"GET /v1/integrations": { data: [], next_cursor: null },
+			...more,
+		},
+		toasts: true,
+	});
+}
+
+describe("the connections", () => {
+	it("are listed with account, workflows and waiting runs, and can be tested", async () => {
+		const { screen, user } = await draw({
+			"POST /v1/connections/conn_1/test": { ok: false, problem: "the service returned 401", connection },
+		});
+		const row = await screen.findByRole("row", { name: /shop/ });
+		for (const text of ["ada@shop.example", "1 workflow", "3", "never"]) expect(row.textContent).toContain(text);
+		await user.click(screen.getByRole("button", { name: "Test shop" }));
+		await screen.findByText(/The test of “shop” failed: the service returned 401/);
+	});
+
+	it("are reconnected from the list, and say why that is not possible", async () => {
+		const { screen, user } = await draw({
+			"POST /v1/connections/conn_1/reconnect": errorResponse(409, "wrong_host", "open it at https://flows.example.com"),
+		});
+		await user.click(await screen.findByRole("button", { name: "More actions for shop" }));
+		await user.click(await screen.findByRole("menuitem", { name: "Reconnect…" }));
+		await screen.findByRole("dialog", { name: "Reconnect “shop”" });
+		screen.getByRole("link", { name: "Open https://flows.example.com" });
+	});
+
+	it("name the workflows that keep them from being deleted", async () => {
+		const used_by = [{ workflow_id: "wf_2", name: "Orders", active: true }, ...connection.used_by];
+		const { screen, user } = await draw({
+			"DELETE /v1/connections/conn_1": errorResponse(409, "connection_in_use", "it is used"),
+			"GET /v1/connections/conn_1": { ...connection, used_by },
+		});
+		await user.click(await screen.findByRole("button", { name: "More actions for shop" }));
+		await user.click(await screen.findByRole("menuitem", { name: "Delete…" }));
+		await screen.findByRole("link", { name: "Nightly" });
+		expect(screen.queryByRole("link", { name: "Orders" })).toBeNull();
+		await user.click(screen.getByRole("button", { name: "Delete connection" }));
+		await screen.findByRole("link", { name: "Orders" });
+		screen.getByText(/Pause or change them first/);
+	});
+});
+
+describe("changing a connection", () => {
+	it("removes an emptied field and keeps a secret that is not entered", async () => {
+		const account = { ...connection, auth: "service_account", fields: { subject: "ada@shop.example" } };
+		const definition = { hosts: ["api.shop.example"], token_url: "https://id.shop.example/token" };
+		const onClose = vi.fn();
+		const { screen, user, calls } = await renderPage(
+			<ChangeDialog connection={{ ...account, definition } as never} service={undefined} onClose={onClose} />,
+			{ answers: { "PATCH /v1/connections/conn_1": connection } },
+		);
+		await screen.findByText(/Leave it empty to keep the stored value/);
+		await user.clear(screen.getByLabelText(/^User to act for/));
+		await user.click(screen.getByRole("button", { name: "Save" }));
+		await vi.waitFor(() => expect(onClose).toHaveBeenCalled());
+		expect(calls[0]?.body.fields).toEqual({ subject: "" });
+	});
+});
