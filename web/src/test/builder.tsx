@@ -13,6 +13,7 @@ const actions = [
 		name: "log.write",
 		title: "Write to the log",
 		summary: "Adds a line to the log of the step.",
+		accepts_connection: false,
 		input_schema: { type: "object", properties: { message: text }, required: ["message"] },
 		output_schema: { type: "object", properties: {} },
 	},

@@ -2,7 +2,7 @@ import { memo, type ReactNode } from "react";
 import { triggerIcon } from "@/shared/triggers";
 import { cx } from "@/ui/class";
 import { box } from "./look";
-import { NodeStatus } from "./step-node";
+import { NodeBadges, NodeStatus } from "./step-node";
 
 /** StartNode is the bar below the triggers, where the first steps start. */
 export const StartNode = memo(function StartNode({ selected, children }: { selected?: boolean; children?: ReactNode }) {
@@ -25,6 +25,8 @@ export interface TriggerNodeProps {
 	name: string;
 	words: string;
 	problems?: number;
+	/** Why the trigger does not work for now. */
+	warning?: string;
 	/** This trigger started the run. */
 	fired?: boolean;
 	selected?: boolean;
@@ -33,7 +35,7 @@ export interface TriggerNodeProps {
 }
 
 export const TriggerNode = memo(function TriggerNode(props: TriggerNodeProps) {
-	const { type, name, words, problems, fired, selected, faint, children } = props;
+	const { type, name, words, problems, warning, fired, selected, faint, children } = props;
 	const Shape = triggerIcon(type);
 	return (
 		<div
@@ -55,8 +57,11 @@ export const TriggerNode = memo(function TriggerNode(props: TriggerNodeProps) {
 				<span className="block truncate font-semibold" title={name}>
 					{name}
 				</span>
-				<span className="block truncate text-12 text-muted" title={words}>
-					{words}
+				<span className="flex min-w-0 items-center gap-1.5 text-12 text-muted">
+					<span className="truncate" title={words}>
+						{words}
+					</span>
+					<NodeBadges warning={warning} />
 				</span>
 			</span>
 			{fired && <span className="text-12 text-accent">Started this run</span>}

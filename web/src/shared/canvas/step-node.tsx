@@ -20,6 +20,8 @@ export interface StepNodeProps {
 	attempts?: number;
 	continues?: boolean;
 	pinned?: boolean;
+	/** Why the step cannot succeed for now. */
+	warning?: string;
 	selected?: boolean;
 	faint?: boolean;
 	/** Handles and other overlays. */
@@ -74,14 +76,20 @@ export function Condition({ text, raised = false }: { text: string; raised?: boo
 	);
 }
 
-/** NodeBadges shows retries, error handling and pinned data. */
+/** NodeBadges shows retries, error handling, pinned data and a warning. */
 export function NodeBadges({
 	attempts = 1,
 	continues,
 	pinned,
-}: Pick<StepNodeProps, "attempts" | "continues" | "pinned">) {
+	warning,
+}: Pick<StepNodeProps, "attempts" | "continues" | "pinned" | "warning">) {
 	return (
 		<>
+			{warning && (
+				<span role="img" aria-label={warning} title={warning} className="text-waiting">
+					<WarningIcon size={12} />
+				</span>
+			)}
 			{attempts > 1 && (
 				<span title={`Up to ${attempts} attempts`} className="inline-flex items-center gap-0.5 tabular">
 					<RetryIcon size={12} />

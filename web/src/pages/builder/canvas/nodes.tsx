@@ -11,6 +11,8 @@ import {
 	TriggerNode,
 	triggerWords,
 } from "@/shared/canvas";
+import { useConnection } from "@/shared/connections/data";
+import { warningOf } from "@/shared/connections/status";
 import { triggerName } from "@/shared/triggers";
 import type { GraphNode } from "@/shared/workflow/model";
 import { title } from "@/shared/workflow/model";
@@ -117,6 +119,7 @@ const Step = memo(function Step({ id, selected }: Props) {
 	const problems = useProblemCount(id);
 	const pinned = useEditorState((state) => Object.hasOwn(state.history.present.doc.pinned, id));
 	const runStatus = useRunStatus(id);
+	const warning = warningOf(useConnection(node?.step.connection));
 	if (!node) return null;
 	const { step } = node;
 	return (
@@ -127,6 +130,7 @@ const Step = memo(function Step({ id, selected }: Props) {
 					uses={step.uses ?? "Choose an action"}
 					problems={problems}
 					pinned={pinned}
+					warning={warning}
 					selected={selected}
 					{...runStatus}
 				/>
@@ -178,13 +182,22 @@ const Block = memo(function Block({ id, selected }: Props) {
 const Trigger = memo(function Trigger({ id, selected }: Props) {
 	const trigger = useEditorState(({ history }) => history.present.doc.triggers.find((one) => `@${one.id}` === id));
 	const problems = useProblemCount(id);
+	const connection = typeof trigger?.connection === "string" ? trigger.connection : undefined;
+	const warning = warningOf(useConnection(connection));
 	if (!trigger) return null;
 	const name = triggerName(trigger.type);
 	const words = triggerWords(trigger);
 	return (
 		<>
 			<NodeButton id={id} selected={selected} round>
-				<TriggerNode type={trigger.type} name={name} words={words} problems={problems} selected={selected} />
+				<TriggerNode
+					type={trigger.type}
+					name={name}
+					words={words}
+					problems={problems}
+					warning={warning}
+					selected={selected}
+				/>
 			</NodeButton>
 			<Ports top={false} />
 		</>

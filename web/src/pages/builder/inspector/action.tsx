@@ -1,4 +1,5 @@
 import { useState } from "react";
+import type { Schema } from "@/api/client";
 import { useEditor, useReadOnly } from "@/pages/builder/state";
 import {
 	change,
@@ -18,9 +19,6 @@ import { ConnectionField } from "./connection";
 import { useProblem } from "./form/context";
 import { SchemaForm } from "./form/form";
 import type { JsonSchema } from "./form/schema";
-
-/** The actions that accept a connection. */
-const connecting = new Set(["http.request"]);
 
 /** ActionForm edits the action of a step and its input. */
 export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
@@ -51,7 +49,7 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 					onChange={(name, value) => editor.setField(`${pointer}/with${pointerTo(name)}`, value)}
 				/>
 			)}
-			{action && (connecting.has(action.name) || step.connection !== undefined) && (
+			{action && (action.accepts_connection || step.connection !== undefined) && (
 				<ConnectionField value={step.connection} pointer={pointer} />
 			)}
 		</div>
@@ -70,8 +68,7 @@ function ChangeAction({ step }: { step: Step }) {
 	);
 	const choose = (uses: string) => {
 		setOpen(false);
-		const schema = actions?.get(uses)?.input_schema as JsonSchema | undefined;
-		editor.apply((doc) => withAction(doc, step, uses, schema), {
+		editor.apply((doc) => withAction(doc, step, uses, actions?.get(uses)), {
 			keepSelection: true,
 			announce: `Changed to ${uses}.`,
 		});
@@ -116,11 +113,12 @@ function ChangeAction({ step }: { step: Step }) {
 	);
 }
 
-/** Changes the action of a step. Input fields that the new action also has are kept. */
-function withAction(doc: Doc, step: Step, uses: string, schema: JsonSchema | undefined): Edit {
-	const known = schema?.properties ?? {};
+/** Changes the action of a step. What the new action also accepts is kept. */
+function withAction(doc: Doc, step: Step, uses: string, action: Schema["Action"] | undefined): Edit {
+	const known = (action?.input_schema as JsonSchema | undefined)?.properties ?? {};
 	const input = isObject(step.with) ? step.with : {};
 	const kept: JsonObject = Object.fromEntries(Object.entries(input).filter(([name]) => name in known));
-	const changed = change(doc, step.id, "/uses", uses);
+	let changed = change(doc, step.id, "/uses", uses);
+	if (!action?.accepts_connection) changed = change(changed.doc, step.id, "/connection", undefined);
 	return change(changed.doc, step.id, "/with", Object.keys(kept).length > 0 ? kept : undefined);
 }
