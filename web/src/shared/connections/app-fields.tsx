@@ -52,7 +52,7 @@ export function AppFields({ service, way, draft, onChange, error }: AppFieldsPro
 		<>
 			<p className="break-words">
 				{way.help && <LinkedText text={way.help} />}{" "}
-				<a href={service.docs} target="_blank" rel="noreferrer" className="text-accent hover:underline">
+				<a href={service.docs} target="_blank" rel="noreferrer" className="text-accent underline">
 					Documentation of {service.name}
 				</a>
 			</p>

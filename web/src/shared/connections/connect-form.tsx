@@ -113,7 +113,11 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 			open
 			onOpenChange={(open) => !open && onClose()}
 			title={title}
-			description={way?.help ? <LinkedText text={way.help} /> : undefined}
+			description={
+				service && consent
+					? `You allow access in a window of ${service.name}.`
+					: way?.help && <LinkedText text={way.help} />
+			}
 			guarded
 			onSubmit={() => ready && connect.mutate()}
 			actions={
@@ -147,8 +151,13 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 			<Fields fields={fields} values={values} onChange={setValues} error={error} />
 			{service && consent && (
 				<details>
-					<summary className="text-muted hover:text-text">The redirect URL of the OAuth app</summary>
-					<div className="mt-2">
+					<summary className="text-muted hover:text-text">How to register the OAuth app</summary>
+					<div className="mt-2 flex flex-col gap-2">
+						{way?.help && (
+							<p>
+								<LinkedText text={way.help} />
+							</p>
+						)}
 						<RedirectUrl serviceName={service.name} />
 					</div>
 				</details>

@@ -23,7 +23,7 @@ export function ConsentError({ error: thrown, serviceName }: ConsentErrorProps) 
 						href={new URL(location.pathname + location.search, redirect).href}
 						target="_blank"
 						rel="noreferrer"
-						className="text-accent hover:underline"
+						className="text-accent underline"
 					>
 						Open {new URL(redirect).origin}
 					</a>

@@ -54,7 +54,7 @@ export function ConsentWait({ title, serviceName, consent, onClose, onAgain, onC
 					</p>
 					<p>
 						{opened && "Did you close the window? "}
-						<a href={url} target="_blank" rel="noreferrer" className="text-accent hover:underline">
+						<a href={url} target="_blank" rel="noreferrer" className="text-accent underline">
 							{opened ? "Open it again" : `Open ${serviceName}`}
 						</a>
 					</p>

@@ -5,7 +5,7 @@ export function LinkedText({ text }: { text: string }) {
 		at % 2 === 0 ? (
 			part
 		) : (
-			<a key={part} href={part} target="_blank" rel="noreferrer" className="break-all text-accent hover:underline">
+			<a key={part} href={part} target="_blank" rel="noreferrer" className="break-all text-accent underline">
 				{part}
 			</a>
 		),

@@ -4,7 +4,7 @@ import { direct, got } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { toast } from "@/ui/toast";
-import { openConsent, type PendingConsent } from "./consent";
+import { consentMinutes, onConsent, openConsent, type PendingConsent } from "./consent";
 import { ConsentError } from "./consent-error";
 import { ConsentWait } from "./consent-wait";
 import { type Connection, serviceName, useIntegrations } from "./data";
@@ -25,17 +25,23 @@ export function useReconnect(connection: Pick<Connection, "id" | "name" | "integ
 			const { authorize_url: url } = await got(
 				direct.POST("/ui/v1/connections/{id}/reconnect", { params: { path: { id } } }),
 			);
+			announce(url);
 			setConsent(openConsent(url));
 		},
 	});
+	// The banner of a run disappears once the run continues, perhaps before its dialog closes.
+	const announce = (url: string) => {
+		const stop = onConsent(url, async ({ connection: made }) => {
+			stop();
+			if (!made) return;
+			toast.done(`“${name}” was reconnected. Waiting runs continue.`);
+			await client.invalidateQueries({ queryKey: ["connections"] });
+		});
+		setTimeout(stop, consentMinutes * 60_000);
+	};
 	const close = () => {
 		setConsent(undefined);
 		begin.reset();
-	};
-	const done = async () => {
-		close();
-		toast.done(`“${name}” was reconnected. Waiting runs continue.`);
-		await client.invalidateQueries({ queryKey: ["connections"] });
 	};
 	const title = `Reconnect “${name}”`;
 	const service = integration === null ? "the service" : serviceName(connection, integrations);
@@ -67,7 +73,7 @@ export function useReconnect(connection: Pick<Connection, "id" | "name" | "integ
 					consent={consent}
 					onClose={close}
 					onAgain={() => begin.mutate()}
-					onConnected={done}
+					onConnected={close}
 				/>
 			)
 		),

@@ -6,7 +6,7 @@ const looks: Record<string, { name: string; tone: "good" | "bad" | "warn" | "neu
 	connected: { name: "Connected", tone: "good" },
 	untested: { name: "Not tested", tone: "neutral", todo: "Test it to see whether it works." },
 	failing: { name: "Failing", tone: "bad", todo: "The service rejected the credential. Change it, then test it." },
-	needs_reconnect: { name: "Reconnect", tone: "warn", todo: "Steps wait until someone reconnects it." },
+	needs_reconnect: { name: "Needs reconnecting", tone: "warn", todo: "Steps wait until someone reconnects it." },
 };
 
 /** statusName returns the display name of a status. */
