@@ -63,6 +63,8 @@ describe("a custom connection", () => {
 		const discovered = definitionOf("oauth2", { ...draft, discover: true });
 		expect(discovered).toEqual({ ...base, issuer });
 		expect(customDraft(discovered)).toMatchObject({ discover: true, issuer, grant: "authorization_code" });
+		const both = { ...discovered, revoke_url };
+		expect(definitionOf("oauth2", customDraft(both), both)).toEqual(both);
 		expect(definitionOf("oauth2", draft)).toEqual({ ...base, authorize_url, token_url, revoke_url });
 		expect(definitionOf("oauth2", { ...draft, grant: "client_credentials" })).toEqual({
 			hosts: ["a.example"],

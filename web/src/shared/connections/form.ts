@@ -124,9 +124,12 @@ export function definitionOf(kind: string, draft: CustomDraft, base?: Definition
 		const { discover, grant } = draft;
 		out.grant = grant;
 		set("issuer", discover ? draft.issuer.trim() : "");
-		set("authorize_url", discover || grant === "client_credentials" ? "" : draft.authorize_url.trim());
-		set("token_url", discover ? "" : draft.token_url.trim());
-		set("revoke_url", discover ? "" : draft.revoke_url.trim());
+		// Beside an issuer, only the API can set URLs. Those stay.
+		const shown = (name: "authorize_url" | "token_url" | "revoke_url") =>
+			discover ? ((base?.issuer && base[name]) ?? "") : draft[name].trim();
+		set("authorize_url", grant === "client_credentials" ? "" : shown("authorize_url"));
+		set("token_url", shown("token_url"));
+		set("revoke_url", shown("revoke_url"));
 	}
 	if (kind === "service_account") set("token_url", draft.token_url.trim());
 	if (kind === "oauth2" || kind === "service_account") set("scopes", list(draft.scopes));
