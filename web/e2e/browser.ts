@@ -103,8 +103,12 @@ const slowdown = Number(process.env.STEPMILL_E2E_SLOWDOWN ?? 1);
 /** slowDown makes the scripts of a page run as many times slower as STEPMILL_E2E_SLOWDOWN says. */
 async function slowDown(page: Page): Promise<void> {
 	if (slowdown <= 1) return;
-	const session = await page.context().newCDPSession(page);
-	await session.send("Emulation.setCPUThrottlingRate", { rate: slowdown });
+	try {
+		const session = await page.context().newCDPSession(page);
+		await session.send("Emulation.setCPUThrottlingRate", { rate: slowdown });
+	} catch (thrown) {
+		if (!page.isClosed()) throw thrown; // a window may close before
+	}
 }
 
 /** signIn signs the owner in, creating the account first if the server is new. */
