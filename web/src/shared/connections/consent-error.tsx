@@ -37,8 +37,8 @@ export function ConsentError({ error: thrown, serviceName }: ConsentErrorProps) 
 			{error.code === "consent_refused" && (
 				<>
 					<p>
-						Try again and allow access. If {serviceName} rejected the app instead, check its client ID, its secret and
-						its redirect URL.
+						Try again and allow access. Did {serviceName} reject the app instead? Then check its client ID, its secret
+						and its redirect URL.
 					</p>
 					<RedirectUrl serviceName={serviceName} />
 				</>

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { renderBuilder } from "@/test/builder";
+import { ActionForm } from "./action";
+import { ConnectionField } from "./connection";
+
+const text = { type: "string" };
+const action = (name: string, accepts_connection: boolean) => ({
+	name,
+	title: name,
+	summary: name,
+	accepts_connection,
+	input_schema: { type: "object", properties: { url: text } },
+	output_schema: null,
+});
+const connection = {
+	id: "conn_1",
+	name: "shop",
+	integration: null,
+	auth: "oauth2",
+	status: "needs_reconnect",
+	definition: { hosts: ["a.example"], authorize_url: "https://a.example/a", token_url: "https://a.example/t" },
+};
+const answers = (status = "needs_reconnect") => ({
+	"GET /v1/actions": { data: [action("calls.out", true), action("stays.in", false)], next_cursor: null },
+	"GET /v1/connections": { data: [{ ...connection, status }], next_cursor: null },
+	"GET /v1/integrations": { data: [], next_cursor: null },
+});
+
+describe("the connection of a step", () => {
+	it("is offered by the actions that accept one", async () => {
+		const step = { id: "one", uses: "calls.out" };
+		const { screen } = await renderBuilder(
+			<ActionForm step={step} pointer="/steps/0" />,
+			{ steps: [step] },
+			{ answers: answers() },
+		);
+		await screen.findByRole("combobox", { name: "Connection" });
+	});
+
+	it("is not offered by other actions", async () => {
+		const step = { id: "one", uses: "stays.in" };
+		const { screen } = await renderBuilder(
+			<ActionForm step={step} pointer="/steps/0" />,
+			{ steps: [step] },
+			{ answers: answers() },
+		);
+		await screen.findByText("stays.in", { selector: ".font-medium" });
+		expect(screen.queryByRole("combobox", { name: "Connection" })).toBeNull();
+	});
+
+	it("says that it must be reconnected, and offers that", async () => {
+		const { screen } = await renderBuilder(
+			<ConnectionField value="shop" pointer="/steps/0" />,
+			{ steps: [{ id: "one", uses: "calls.out", connection: "shop" }] },
+			{ answers: answers() },
+		);
+		await screen.findByText(/“shop” must be reconnected/);
+		await screen.findByRole("button", { name: "Reconnect" });
+	});
+
+	it("leads to a connection that fails, and marks one that does not exist", async () => {
+		const { screen } = await renderBuilder(
+			<>
+				<ConnectionField value="shop" pointer="/steps/0" />
+				<ConnectionField value="gone" pointer="/triggers/0" />
+			</>,
+			{ steps: [{ id: "one", uses: "calls.out", connection: "shop" }] },
+			{ answers: answers("failing") },
+		);
+		await screen.findByText(/rejected the credential of “shop”/);
+		screen.getByRole("link", { name: "Open shop" });
+		await screen.findByRole("option", { name: "gone (does not exist)" });
+	});
+});
