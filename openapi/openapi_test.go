@@ -349,7 +349,7 @@ func TestObjectsAreClosed(t *testing.T) {
 	}
 	requests := []string{ // written by clients and returned unchanged
 		"AccountPatch", "ApiKeyCreate", "CodeJsInput", "Concurrency", "ConcurrencyPatch", "ConnectionApply", "ConnectionCreate", "ConnectionDefinition", "ConnectionPatch", "DataSetInput", "ExpressionEvaluate", "ExpressionTerm", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
-		"HttpRequestInput", "InvitationAccept", "LogWriteInput", "MemberPatch", "OAuthAppCreate", "RedeliverRange", "Repeat", "Retry", "RunRetry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest", "Trigger", "TriggerTest",
+		"HttpRequestInput", "InvitationAccept", "LogWriteInput", "MemberPatch", "OAuthAppCreate", "Pagination", "RedeliverRange", "Repeat", "Retry", "RunRetry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest", "Trigger", "TriggerTest",
 		"VariablePut", "Verify", "WebhookCreate", "WebhookPatch", "WebhookTest", "WorkflowCreate", "WorkflowDefinition", "WorkflowImport", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}
 	for name, ref := range load(t).Components.Schemas {
