@@ -1385,7 +1385,8 @@ export interface paths {
         };
         /**
          * List connections
-         * @description Returns the connections of the workspace sorted by name, without their credentials.
+         * @description Returns the connections of the workspace sorted by name, without their credentials, with the workflows that use
+         *     them and the number of runs that wait for them.
          */
         get: operations["listConnections"];
         put?: never;
@@ -1434,6 +1435,9 @@ export interface paths {
          * Delete a connection
          * @description Deletes the connection and its credential. A connection that an active workflow uses returns 409
          *     `connection_in_use`. Steps of other workflows that refer to it fail from then on with `connection_missing`.
+         *
+         *     Then the token is revoked at the service, where the service offers that. A revocation that fails or takes more
+         *     than 10 seconds is logged, and the connection is deleted all the same.
          */
         delete: operations["deleteConnection"];
         options?: never;
@@ -1493,7 +1497,8 @@ export interface paths {
          *     /ui/v1/oauth/callback`, which makes the connection. Nothing is stored before.
          *
          *     The members are those of `POST /v1/connections`. Without an OAuth app for the service, the response is 409
-         *     `oauth_app_missing`; a custom connection has its own client id and secret in `fields`.
+         *     `oauth_app_missing`; a custom connection has its own client id and secret in `fields`. A browser that uses
+         *     another address than the public URL gets 409 `wrong_host`, because it would have no session when it comes back.
          */
         post: operations["connect"];
         delete?: never;
@@ -1542,8 +1547,9 @@ export interface paths {
          * @description The address that services redirect the browser to; it is registered at the service as the redirect URL of the
          *     OAuth app. `state` can be used once, within ten minutes, and only by the person who was asked. The operation
          *     exchanges `code` for a token, makes the connection or reconnects it, and redirects to `/connections/done` with
-         *     `connection`, its id. On failure nothing changes, and it redirects there with `error`, a code such as
-         *     `consent_expired`, `consent_refused`, `connection_exists` or `plan_limit_exceeded`, and `message`.
+         *     `state` and `connection`, its id. On failure nothing changes, and it redirects there with `state`, with `message`,
+         *     which says what to do, and with `error`, a code: `consent_expired`, `consent_refused`, `connection_exists`,
+         *     `plan_limit_exceeded`, `unauthorized` without a session, or any other.
          *
          *     A service may send further parameters.
          */
@@ -2648,6 +2654,27 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "connection.broken": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Connection broken
+         * @description Sent once when a connection becomes `needs_reconnect`. A webhook with a `workflow_id` does not receive it. See the
+         *     tag for delivery and signatures.
+         */
+        post: operations["notifyConnectionBroken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface components {
     schemas: {
@@ -3604,6 +3631,8 @@ export interface components {
             summary: string;
             /** @description Whether the action has no effects outside the run. */
             pure: boolean;
+            /** @description Whether a step with the action can name a `connection`. */
+            accepts_connection: boolean;
             input_schema: components["schemas"]["JsonSchema"];
             /** @description The JSON Schema of the output. Null if there is none. */
             output_schema: {
@@ -4046,7 +4075,7 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /** @enum {string} */
-        EventName: "run.started" | "run.succeeded" | "run.failed" | "run.cancelled" | "workflow.activated" | "workflow.paused";
+        EventName: "run.started" | "run.succeeded" | "run.failed" | "run.cancelled" | "workflow.activated" | "workflow.paused" | "connection.broken";
         WebhookCreate: {
             url: components["schemas"]["WebhookUrl"];
             events: components["schemas"]["WebhookEventsInput"];
@@ -4176,8 +4205,9 @@ export interface components {
             /** @description The event that is delivered, `webhook-id` in the request. */
             event_id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
-            workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The run the event is about. Null if it is about a workflow. */
+            /** @description The workflow the event is about. Null if it is about a connection. */
+            workflow_id: string | null;
+            /** @description The run the event is about. Null if it is not about a run. */
             run_id: string | null;
             /** @description Whether the event is a sample that was sent to test the webhook. */
             sample: boolean;
@@ -4198,8 +4228,9 @@ export interface components {
             /** @description The event that is delivered, `webhook-id` in the request. */
             event_id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
-            workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The run the event is about. Null if it is about a workflow. */
+            /** @description The workflow the event is about. Null if it is about a connection. */
+            workflow_id: string | null;
+            /** @description The run the event is about. Null if it is not about a run. */
             run_id: string | null;
             /** @description Whether the event is a sample that was sent to test the webhook. */
             sample: boolean;
@@ -4222,17 +4253,18 @@ export interface components {
             data: components["schemas"]["Delivery"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        AnyNotification: components["schemas"]["RunStartedNotification"] | components["schemas"]["RunSucceededNotification"] | components["schemas"]["RunFailedNotification"] | components["schemas"]["RunCancelledNotification"] | components["schemas"]["WorkflowActivatedNotification"] | components["schemas"]["WorkflowPausedNotification"];
+        AnyNotification: components["schemas"]["RunStartedNotification"] | components["schemas"]["RunSucceededNotification"] | components["schemas"]["RunFailedNotification"] | components["schemas"]["RunCancelledNotification"] | components["schemas"]["WorkflowActivatedNotification"] | components["schemas"]["WorkflowPausedNotification"] | components["schemas"]["ConnectionBrokenNotification"];
         Event: {
             id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
             /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
-            workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The run the event is about. Null if it is about a workflow. */
+            /** @description The workflow the event is about. Null if it is about a connection. */
+            workflow_id: string | null;
+            /** @description The run the event is about. Null if it is not about a run. */
             run_id: string | null;
             /** @description The data of the event, as in the body of the notification. */
-            data: components["schemas"]["RunStartedData"] | components["schemas"]["RunFinishedData"] | components["schemas"]["RunFailedData"] | components["schemas"]["WorkflowStateData"];
+            data: components["schemas"]["RunStartedData"] | components["schemas"]["RunFinishedData"] | components["schemas"]["RunFailedData"] | components["schemas"]["WorkflowStateData"] | components["schemas"]["ConnectionBrokenData"];
         };
         EventList: {
             data: components["schemas"]["Event"][];
@@ -4281,37 +4313,7 @@ export interface components {
             created_by: components["schemas"]["CreatedBy"];
             updated_at: components["schemas"]["Timestamp"];
             updated_by: components["schemas"]["CreatedBy"];
-        };
-        /** @description A connection and what uses it. */
-        ConnectionDetail: {
-            id: components["schemas"]["ConnectionId"];
-            name: components["schemas"]["ConnectionName"];
-            /** @description The id of the integration. Null for a custom connection. */
-            integration: string | null;
-            /** @description The way to authenticate, of the integration; for a custom connection, the kind. */
-            auth: string;
-            status: components["schemas"]["ConnectionStatus"];
-            /** @description Why the status is `failing` or `needs_reconnect`. Null otherwise. */
-            problem: string | null;
-            /** @description The account at the service, as the service names it. Null if unknown. */
-            account: string | null;
-            /** @description The values that were entered, without secrets. */
-            fields: {
-                [key: string]: string;
-            };
-            /** @description The hosts that the credential is sent to, with a port if it is not the usual one, and with `http://` in front of a host without TLS. Requests to any other host are rejected. */
-            hosts: string[];
-            /** @description The definition of a custom connection. Null if it has an integration. */
-            definition: components["schemas"]["ConnectionDefinition"] | null;
-            /** @description When a step, a trigger or a test last used it with success. */
-            last_used_at: components["schemas"]["TimestampOrNull"];
-            /** @description When the current token expires. It is renewed before that, if the service allows it. Null if it does not expire, or if that is unknown. */
-            expires_at: components["schemas"]["TimestampOrNull"];
-            created_at: components["schemas"]["Timestamp"];
-            created_by: components["schemas"]["CreatedBy"];
-            updated_at: components["schemas"]["Timestamp"];
-            updated_by: components["schemas"]["CreatedBy"];
-            /** @description The workflows whose current definition refers to the connection, sorted by name; at most 100. */
+            /** @description The workflows whose current definition refers to the connection: active ones first, then by name; at most 100. */
             used_by: components["schemas"]["ConnectionUser"][];
             /** @description The number of runs that wait for the connection to be reconnected. */
             waiting_runs: number;
@@ -4351,11 +4353,18 @@ export interface components {
             apply?: components["schemas"]["ConnectionApply"];
             /** @description A URL on one of the hosts that returns a status below 400 if the credential works. */
             test_url?: string;
-            /** @description `oauth2`: where people consent. Without it, client credentials are used. */
+            /** @description `oauth2`: the issuer of the provider. Without `token_url`, or without `authorize_url` where people consent, what the issuer publishes (OpenID Connect Discovery or RFC 8414) fills in the members that are left out, when the connection is created or changed. */
+            issuer?: string;
+            /**
+             * @description `oauth2`: whether a person consents, or tokens are issued for the client itself. Defaults to `authorization_code` with an `issuer` or an `authorize_url`, otherwise to `client_credentials`.
+             * @enum {string}
+             */
+            grant?: "authorization_code" | "client_credentials";
+            /** @description `oauth2`: where people consent. Without it and without an issuer, client credentials are used. */
             authorize_url?: string;
-            /** @description `oauth2` and `service_account`: where tokens are issued. Required for them. */
+            /** @description `oauth2` and `service_account`: where tokens are issued. Required for them, unless there is an `issuer`. */
             token_url?: string;
-            /** @description `oauth2`: where tokens are revoked. */
+            /** @description `oauth2`: where the token is revoked when the connection is deleted. */
             revoke_url?: string;
             /** @description `oauth2` and `service_account`: the scopes to ask for. */
             scopes?: string[];
@@ -4420,6 +4429,10 @@ export interface components {
             /** @description The way of the integration to authenticate that uses the app. */
             auth: string;
             client_id: string;
+            /** @description The values of the integration's `app_fields` that are not secret. */
+            fields: {
+                [key: string]: string;
+            };
             /** @description Whether workspaces without an app of their own use this one. */
             shared: boolean;
             /**
@@ -4443,6 +4456,10 @@ export interface components {
             auth?: string;
             client_id: string;
             client_secret: string;
+            /** @description The values of the integration's `app_fields`. Those that are secret are stored encrypted and never returned. */
+            fields?: {
+                [key: string]: string;
+            };
             /** @default false */
             shared?: boolean;
         };
@@ -4816,6 +4833,11 @@ export interface components {
             };
             /** @description The version of Stepmill. */
             version: string;
+            /**
+             * Format: uri
+             * @description The redirect URL to register at services, for OAuth apps.
+             */
+            oauth_redirect_url: string;
         };
         Session: {
             id: components["schemas"]["SessionIdentifier"];
@@ -5095,6 +5117,22 @@ export interface components {
             /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
             data: components["schemas"]["WorkflowStateData"];
+        };
+        ConnectionBrokenNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "connection.broken";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["ConnectionBrokenData"];
+        };
+        ConnectionBrokenData: {
+            connection_id: components["schemas"]["ConnectionId"];
+            name: components["schemas"]["ConnectionName"];
+            /** @description The id of the integration. Null for a custom connection. */
+            integration: string | null;
+            /** @description Why it has to be reconnected. */
+            problem: string;
         };
     };
     responses: {
@@ -5386,7 +5424,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The name is taken, or there is no OAuth app for the service. */
+        /** @description The name is taken, there is no OAuth app for the service, or the browser uses another address than the public URL. */
         ConnectRefused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -5399,7 +5437,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no OAuth app for the service. */
+        /** @description There is no OAuth app for the service, or the browser uses another address than the public URL. */
         ReconnectRefused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -10121,7 +10159,15 @@ export interface operations {
                      *           "created_at": "2026-11-15T10:20:00.250Z",
                      *           "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
                      *           "updated_at": "2026-11-15T10:21:07.910Z",
-                     *           "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *           "updated_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *           "used_by": [
+                     *             {
+                     *               "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
+                     *               "name": "Greet a customer",
+                     *               "active": true
+                     *             }
+                     *           ],
+                     *           "waiting_runs": 0
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -10219,7 +10265,9 @@ export interface operations {
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
                      *       "updated_at": "2026-11-15T10:20:00.250Z",
-                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *       "used_by": [],
+                     *       "waiting_runs": 0
                      *     }
                      */
                     "application/json": components["schemas"]["Connection"];
@@ -10270,7 +10318,7 @@ export interface operations {
                      *       "integration": "slack",
                      *       "auth": "oauth2",
                      *       "status": "needs_reconnect",
-                     *       "problem": "the service rejected the request for a token: invalid_grant (token revoked)",
+                     *       "problem": "the service issued no token: invalid_grant (token revoked): the access may have expired or was revoked; reconnect",
                      *       "account": "Example Team",
                      *       "fields": {},
                      *       "hosts": [
@@ -10293,7 +10341,7 @@ export interface operations {
                      *       "waiting_runs": 12
                      *     }
                      */
-                    "application/json": components["schemas"]["ConnectionDetail"];
+                    "application/json": components["schemas"]["Connection"];
                 };
             };
             400: components["responses"]["InvalidParameter"];
@@ -10417,7 +10465,15 @@ export interface operations {
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
                      *       "updated_at": "2026-11-15T10:21:07.910Z",
-                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *       "used_by": [
+                     *         {
+                     *           "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
+                     *           "name": "Greet a customer",
+                     *           "active": true
+                     *         }
+                     *       ],
+                     *       "waiting_runs": 0
                      *     }
                      */
                     "application/json": components["schemas"]["Connection"];
@@ -10500,7 +10556,15 @@ export interface operations {
                      *         "created_at": "2026-11-15T10:20:00.250Z",
                      *         "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
                      *         "updated_at": "2026-11-15T10:21:07.910Z",
-                     *         "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *         "updated_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *         "used_by": [
+                     *           {
+                     *             "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
+                     *             "name": "Greet a customer",
+                     *             "active": true
+                     *           }
+                     *         ],
+                     *         "waiting_runs": 0
                      *       }
                      *     }
                      */
@@ -10649,13 +10713,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["InvalidParameter"];
-            401: components["responses"]["NotSignedIn"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
-            507: components["responses"]["StorageFull"];
         };
     };
     listOAuthApps: {
@@ -10693,6 +10752,7 @@ export interface operations {
                      *           "integration": "slack",
                      *           "auth": "oauth2",
                      *           "client_id": "3336676.569200954261",
+                     *           "fields": {},
                      *           "shared": true,
                      *           "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
                      *           "created_at": "2026-11-15T10:18:41.002Z",
@@ -10735,6 +10795,9 @@ export interface operations {
                  * @example {
                  *       "integration": "slack",
                  *       "client_id": "3336676.569200954261",
+                 *       "fields": {
+                 *         "signing_secret": "8f742231b10e8888abcd99yyyzzz85a5"
+                 *       },
                  *       "client_secret": "0f1e2d3c4b5a",
                  *       "shared": true
                  *     }
@@ -10761,6 +10824,7 @@ export interface operations {
                      *       "integration": "slack",
                      *       "auth": "oauth2",
                      *       "client_id": "3336676.569200954261",
+                     *       "fields": {},
                      *       "shared": true,
                      *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
                      *       "created_at": "2026-11-15T10:18:41.002Z",
@@ -10790,6 +10854,7 @@ export interface operations {
                      *       "integration": "slack",
                      *       "auth": "oauth2",
                      *       "client_id": "3336676.569200954261",
+                     *       "fields": {},
                      *       "shared": true,
                      *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
                      *       "created_at": "2026-11-15T10:18:41.002Z",
@@ -10845,6 +10910,7 @@ export interface operations {
                      *       "integration": "slack",
                      *       "auth": "oauth2",
                      *       "client_id": "3336676.569200954261",
+                     *       "fields": {},
                      *       "shared": true,
                      *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
                      *       "created_at": "2026-11-15T10:18:41.002Z",
@@ -11676,7 +11742,8 @@ export interface operations {
                      *         "created_at": "2026-11-15T12:10:35.686Z",
                      *         "expires_at": "2026-12-15T12:10:35.686Z"
                      *       },
-                     *       "version": "1.0.0"
+                     *       "version": "1.0.0",
+                     *       "oauth_redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
                      *     }
                      */
                     "application/json": components["schemas"]["SignedIn"];
@@ -11747,7 +11814,8 @@ export interface operations {
                      *         "created_at": "2026-11-15T12:10:35.686Z",
                      *         "expires_at": "2026-12-15T12:10:35.686Z"
                      *       },
-                     *       "version": "1.0.0"
+                     *       "version": "1.0.0",
+                     *       "oauth_redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
                      *     }
                      */
                     "application/json": components["schemas"]["SignedIn"];
@@ -11826,7 +11894,8 @@ export interface operations {
                      *         "created_at": "2026-11-15T12:10:35.686Z",
                      *         "expires_at": "2026-12-15T12:10:35.686Z"
                      *       },
-                     *       "version": "1.0.0"
+                     *       "version": "1.0.0",
+                     *       "oauth_redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
                      *     }
                      */
                     "application/json": components["schemas"]["SignedIn"];
@@ -11938,7 +12007,8 @@ export interface operations {
                      *         "created_at": "2026-11-15T12:10:35.686Z",
                      *         "expires_at": "2026-12-15T12:10:35.686Z"
                      *       },
-                     *       "version": "1.0.0"
+                     *       "version": "1.0.0",
+                     *       "oauth_redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
                      *     }
                      */
                     "application/json": components["schemas"]["SignedIn"];
@@ -12145,7 +12215,8 @@ export interface operations {
                      *         "created_at": "2026-11-15T12:10:35.686Z",
                      *         "expires_at": "2026-12-15T12:10:35.686Z"
                      *       },
-                     *       "version": "1.0.0"
+                     *       "version": "1.0.0",
+                     *       "oauth_redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
                      *     }
                      */
                     "application/json": components["schemas"]["SignedIn"];
@@ -12299,7 +12370,8 @@ export interface operations {
                      *         "created_at": "2026-11-15T12:10:35.686Z",
                      *         "expires_at": "2026-12-15T12:10:35.686Z"
                      *       },
-                     *       "version": "1.0.0"
+                     *       "version": "1.0.0",
+                     *       "oauth_redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
                      *     }
                      */
                     "application/json": components["schemas"]["SignedIn"];
@@ -12438,7 +12510,8 @@ export interface operations {
                      *         "created_at": "2026-11-15T12:10:35.686Z",
                      *         "expires_at": "2026-12-15T12:10:35.686Z"
                      *       },
-                     *       "version": "1.0.0"
+                     *       "version": "1.0.0",
+                     *       "oauth_redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
                      *     }
                      */
                     "application/json": components["schemas"]["SignedIn"];
@@ -12851,6 +12924,7 @@ export interface operations {
                      *           "title": "Build an object",
                      *           "summary": "Builds an object from literal values and expressions. Later steps read it as the step's output.",
                      *           "pure": true,
+                     *           "accepts_connection": false,
                      *           "input_schema": {
                      *             "type": "object",
                      *             "required": [
@@ -12931,6 +13005,7 @@ export interface operations {
                      *       "title": "Build an object",
                      *       "summary": "Builds an object from literal values and expressions. Later steps read it as the step's output.",
                      *       "pure": true,
+                     *       "accepts_connection": false,
                      *       "input_schema": {
                      *         "type": "object",
                      *         "required": [
@@ -14206,6 +14281,76 @@ export interface operations {
                  *     }
                  */
                 "application/json": components["schemas"]["WorkflowPausedNotification"];
+            };
+        };
+        responses: {
+            410: components["responses"]["NotificationGone"];
+            "2XX": components["responses"]["NotificationAccepted"];
+            default: components["responses"]["NotificationFailed"];
+        };
+    };
+    notifyConnectionBroken: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+                 *     as text, including `whsec_`.
+                 * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
+                 */
+                "X-Service-Signature": components["parameters"]["ServiceSignature"];
+                /**
+                 * @description The name of the event, as in the body.
+                 * @example run.started
+                 */
+                "X-Service-Event": components["parameters"]["ServiceEvent"];
+                /**
+                 * @description The id of the delivery, the same on every attempt.
+                 * @example dlv_01m7f9hc95f59r7xcc7ks9t3d9
+                 */
+                "X-Service-Delivery": components["parameters"]["ServiceDelivery"];
+                /**
+                 * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
+                 * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
+                 */
+                "webhook-id": components["parameters"]["StandardWebhookId"];
+                /**
+                 * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
+                 * @example 1794735910
+                 */
+                "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                /**
+                 * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+                 *     `whsec_`. One match is enough.
+                 * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
+                 */
+                "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                /**
+                 * @description `Stepmill/` followed by the version of the installation.
+                 * @example Stepmill/1.0.0
+                 */
+                "User-Agent": components["parameters"]["UserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "event": "connection.broken",
+                 *       "timestamp": "2026-11-15T12:00:00.000Z",
+                 *       "data": {
+                 *         "connection_id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                 *         "name": "team-slack",
+                 *         "integration": "slack",
+                 *         "problem": "the service rejected the request for a token: invalid_grant (token revoked)"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionBrokenNotification"];
             };
         };
         responses: {

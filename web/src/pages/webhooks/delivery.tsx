@@ -116,7 +116,7 @@ function Facts({ delivery }: { delivery: Detail }) {
 						<Link to="/runs/$id" params={{ id: delivery.run_id }} className="block truncate font-mono text-12">
 							{delivery.run_id}
 						</Link>
-					) : (
+					) : delivery.workflow_id ? (
 						<Link
 							to="/workflows/$id"
 							params={{ id: delivery.workflow_id }}
@@ -124,6 +124,8 @@ function Facts({ delivery }: { delivery: Detail }) {
 						>
 							{delivery.workflow_id}
 						</Link>
+					) : (
+						<Link to="/connections">Connections</Link>
 					)}
 				</Fact>
 			</dl>

@@ -10,6 +10,7 @@ const when: Record<EventName, string> = {
 	"run.cancelled": "A run is cancelled.",
 	"workflow.activated": "A workflow becomes active.",
 	"workflow.paused": "A workflow is paused.",
+	"connection.broken": "A connection has to be reconnected.",
 };
 
 /** The events that a webhook can receive. */
