@@ -68,7 +68,7 @@ export default function Connections() {
 const nameColumn = (service: (connection: Connection) => string): Column<Connection> => ({
 	key: "name",
 	header: "Name",
-	className: "w-full max-w-0 min-w-40",
+	className: "w-full max-w-0 min-w-24 sm:min-w-40",
 	cell: (connection) => (
 		<div className="min-w-0">
 			<Link plain to="/connections/$id" params={{ id: connection.id }} className="row-link block truncate font-medium">
