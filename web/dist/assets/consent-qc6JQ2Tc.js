@@ -1,1 +1,0 @@
-var e=`stepmill-consent`;function t(t){let n=new BroadcastChannel(e);n.postMessage(t),n.close()}function n(t){let n=new BroadcastChannel(e);return n.onmessage=e=>t(e.data),()=>n.close()}function r(e){return window.open(e,`_blank`,`popup,width=640,height=760`)!==null}var i=()=>`${location.origin}/ui/v1/oauth/callback`;export{t as i,r as n,i as r,n as t};

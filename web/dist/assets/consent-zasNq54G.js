@@ -1,0 +1,1 @@
+var e=`stepmill-consent`;function t(t){let n=new BroadcastChannel(e);n.postMessage(t),n.close()}function n(t,n){let r=new URL(t).searchParams.get(`state`),i=new BroadcastChannel(e);return i.onmessage=({data:e})=>{r&&e.state===r&&n(e)},()=>i.close()}function r(e){return{url:e,opened:window.open(e,`_blank`,`popup,width=640,height=760`)!==null}}export{r as n,t as r,n as t};
