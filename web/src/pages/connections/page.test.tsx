@@ -39,6 +39,7 @@ async function draw(more: object = {}) {
 describe("the connections", () => {
 	it("are listed with account, workflows and waiting runs, and can be tested", async () => {
 		const { screen, user } = await draw({
+			"GET /v1/connections": { data: [{ ...connection, status: "connected", problem: null }], next_cursor: null },
 			"POST /v1/connections/conn_1/test": { ok: false, problem: "the service returned 401", connection },
 		});
 		const row = await screen.findByRole("row", { name: /shop/ });
@@ -51,8 +52,7 @@ describe("the connections", () => {
 		const { screen, user } = await draw({
 			"POST /v1/connections/conn_1/reconnect": errorResponse(409, "wrong_host", "open it at https://flows.example.com"),
 		});
-		await user.click(await screen.findByRole("button", { name: "More actions for shop" }));
-		await user.click(await screen.findByRole("menuitem", { name: "Reconnect…" }));
+		await user.click(await screen.findByRole("button", { name: "Reconnect shop" }));
 		await screen.findByRole("dialog", { name: "Reconnect “shop”" });
 		screen.getByRole("link", { name: "Open https://flows.example.com" });
 	});

@@ -19,15 +19,27 @@ export function RowActions({ connection }: { connection: Connection }) {
 	const consents = reconnectsByConsent(connection, useIntegrations().data);
 	return (
 		<span className="row-control flex justify-end gap-1">
-			<Button
-				small
-				aria-label={`Test ${name}`}
-				busy={test.isPending}
-				onClick={() => test.mutate()}
-				className="max-sm:hidden"
-			>
-				Test
-			</Button>
+			{consents && connection.status === "needs_reconnect" ? (
+				<Button
+					small
+					aria-label={`Reconnect ${name}`}
+					busy={reconnect.isStarting}
+					onClick={reconnect.start}
+					className="max-sm:hidden"
+				>
+					Reconnect
+				</Button>
+			) : (
+				<Button
+					small
+					aria-label={`Test ${name}`}
+					busy={test.isPending}
+					onClick={() => test.mutate()}
+					className="max-sm:hidden"
+				>
+					Test
+				</Button>
+			)}
 			<Menu trigger={<IconButton icon={MoreIcon} label={`More actions for ${name}`} small />}>
 				<MenuItem onSelect={() => test.mutate()}>Test</MenuItem>
 				{consents && (
