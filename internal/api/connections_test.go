@@ -85,7 +85,7 @@ func TestConnections(t *testing.T) {
 		},
 		{
 			name:  "a failed test is a result",
-			setup: setupConnection, request: "POST /v1/connections/$conn/test", scope: "write", status: 200, members: "ok problem connection",
+			setup: setupConnection, request: "POST /v1/connections/$conn/test", scope: "write", status: 200, members: "ok problem connection", audit: "connection.tested",
 			contains: `{"ok": false, "problem": "~.+", "connection": {"id": "$conn", "status": "failing", "problem": "~.+", "used_by": [], "waiting_runs": 0}}`,
 		},
 		{

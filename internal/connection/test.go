@@ -35,7 +35,8 @@ func (s *Service) Test(ctx context.Context, actor auth.Actor, id string) (TestRe
 	problem := ""
 	err = s.test(ctx, actor, c.Name)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
-		problem, err = failure.Message, nil
+		problem = failure.Message
+		err = s.store.RecordAudit(ctx, actor.AuditEntry("connection.tested", "connection", c.ID, map[string]any{"name": c.Name, "problem": problem}))
 	}
 	if err != nil {
 		return TestResult{}, err
