@@ -140,6 +140,10 @@ func (l *movedInstallation) populate(t *testing.T, c *harness.Client) {
 	l.hooks.Subscribe(c, "/all", "run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated")
 	c.Expect(t, 201, "PUT", "/v1/secrets/token", map[string]any{"value": "c4n4ry-v4lue"})
 	c.Expect(t, 201, "PUT", "/v1/variables/region", map[string]any{"value": map[string]any{"name": "eu-1", "n": 9007199254740993}})
+	c.Expect(t, 201, "POST", "/v1/connections", map[string]any{
+		"name": "shop", "auth": "bearer", "fields": map[string]any{"token": "c4n4ry-v4lue"}, "definition": map[string]any{"hosts": []string{"api.shop.example"}},
+	})
+	c.Expect(t, 201, "POST", "/v1/oauth-apps", map[string]any{"integration": "github", "client_id": "an id", "client_secret": "c4n4ry-v4lue"})
 	l.sealed = flow.Define(t, c, flow.Step("open", "code.js", `{"code":"return input.length","input":"${{ secrets.token }}"}`))
 	l.quick = createWorkflow(t, c, "quick", chain{{"add", 1}})
 	for n := range 3 { // versions

@@ -67,7 +67,10 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 			w.get("/v1/deliveries/{id}", delivery)
 		}
 	}
-	for list, key := range map[string]string{"secrets": "name", "variables": "name", "api-keys": "id", "members": "id", "invitations": "id", "workspaces": "id", "actions": "name", "templates": "name"} {
+	for list, key := range map[string]string{
+		"secrets": "name", "variables": "name", "connections": "id", "oauth-apps": "id", "api-keys": "id", "members": "id", "invitations": "id",
+		"workspaces": "id", "actions": "name", "templates": "name",
+	} {
 		for _, id := range w.list("/v1/"+list, key) {
 			w.get("/v1/"+list+"/{"+key+"}", id)
 		}
