@@ -125,6 +125,12 @@ func (l *callLoad) recordDeath(dir string) {
 	l.t.Helper()
 	l.sink.AwaitClosed(l.t)
 	db := openCopy(l.t, dir)
+	if harness.OnPostgres() {
+		// PostgreSQL still executes what the dead process has sent.
+		harness.Eventually(l.t, "the sessions of the dead process have ended", func() bool {
+			return tables.Number(l.t, db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'stepmill%'`) == 0
+		})
+	}
 	checkTables(l.t, db, "")
 	counted, d := l.sink.Counts(), death{open: map[string]int{}}
 	for _, key := range tables.Texts(l.t, db, `SELECT run_id || '/' || path FROM steps WHERE status = 'running'`) {
