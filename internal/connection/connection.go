@@ -131,9 +131,13 @@ type Store interface {
 	// WakeSteps wakes some of the runs with steps that wait for a connection. It
 	// returns true if there may be more.
 	WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error)
-	RecordAudit(ctx context.Context, entries ...audit.Entry) error
 	// MarkConnectionsUsed records when connections were last used, by id.
 	MarkConnectionsUsed(ctx context.Context, used map[string]time.Time) error
+}
+
+// Recorder records what people did.
+type Recorder interface {
+	RecordAudit(ctx context.Context, entries ...audit.Entry) error
 }
 
 // Codes of steps that fail because of their connection.

@@ -42,6 +42,7 @@ type Service struct {
 	integrations *integration.Catalog
 	apps         AppStore
 	consents     ConsentStore
+	audit        Recorder
 	fileApps     map[appKey]oauthClient // of the operator
 	node         string                 // this one
 	renewals     singleflight.Group     // by connection id
@@ -56,13 +57,14 @@ type Stores interface {
 	Store
 	AppStore
 	ConsentStore
+	Recorder
 }
 
 // NewService returns a Service. The client sends the requests for tokens and the
 // tests of connections, on behalf of a node.
 func NewService(store Stores, vault Vault, client Client, integrations *integration.Catalog, node string, log *slog.Logger) *Service {
 	return &Service{
-		store: store, apps: store, consents: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
+		store: store, apps: store, consents: store, audit: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
 	}
 }
 

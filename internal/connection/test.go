@@ -36,7 +36,7 @@ func (s *Service) Test(ctx context.Context, actor auth.Actor, id string) (TestRe
 	err = s.test(ctx, actor, c.Name)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
 		problem = failure.Message
-		err = s.store.RecordAudit(ctx, actor.AuditEntry("connection.tested", "connection", c.ID, map[string]any{"name": c.Name, "problem": problem}))
+		err = s.audit.RecordAudit(ctx, actor.AuditEntry("connection.tested", "connection", c.ID, map[string]any{"name": c.Name, "problem": problem}))
 	}
 	if err != nil {
 		return TestResult{}, err
