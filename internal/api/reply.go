@@ -80,7 +80,6 @@ func encodeJSON(body any) []byte {
 func writeBytes(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	//nolint:gosec // JSON or our own document, with its content type; a disconnected client is not our failure
 	_, _ = w.Write(body)
 }
 
