@@ -27,6 +27,7 @@ try "every browser journey" sh scripts/web.sh journeys
 # More parallel tests than cores: the PostgreSQL tests mostly wait.
 race_packages() { test_race -parallel 4 -timeout 25m $(cat "$scratch/unit"); }
 try "packages under the race detector" race_packages
+try "a crash at every write" go test -timeout 25m -run '^TestCrashAtEveryWrite$' ./internal/engine
 
 # -count=1 bypasses the test cache, which does not track the binary under test.
 STEPMILL_TEST_BIN=$scratch/bin
