@@ -18,24 +18,25 @@ func (s *Store) Activities(ctx context.Context, workspaceID string, ids []string
 	if len(ids) == 0 {
 		return found, nil
 	}
-	args, placeholders := []any{workspaceID}, make([]string, len(ids))
-	for i, id := range ids {
+	args := []any{workspaceID}
+	for _, id := range ids {
 		args = append(args, id)
-		placeholders[i] = fmt.Sprintf("$%d", len(args))
 	}
 	err := s.read(ctx, func(c database.Conn) error {
 		clear(found)
-		if err := loadTriggers(c, found, args, placeholders); err != nil {
+		if err := loadTriggers(c, found, args); err != nil {
 			return err
 		}
-		return recentRuns(c, found, args, placeholders)
+		return recentRuns(c, found, args)
 	})
 	return found, err
 }
 
-func loadTriggers(c database.Conn, found map[string]workflow.Activity, args []any, placeholders []string) error {
+// loadTriggers adds the triggers of workflows. The arguments are the workspace and the
+// ids of the workflows.
+func loadTriggers(c database.Conn, found map[string]workflow.Activity, args []any) error {
 	return c.Query(`SELECT workflow_id, trigger_id, type, next_at FROM triggers
-		WHERE workflow_id IN (`+strings.Join(placeholders, ", ")+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r database.Row) error {
+		WHERE workflow_id IN (`+placeholders(2, len(args)-1)+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r database.Row) error {
 		var (
 			id, triggerID, kind string
 			nextAt              *time.Time
@@ -53,12 +54,13 @@ func loadTriggers(c database.Conn, found map[string]workflow.Activity, args []an
 	})
 }
 
-func recentRuns(c database.Conn, found map[string]workflow.Activity, args []any, placeholders []string) error {
+// recentRuns adds the last runs of workflows, with the arguments of loadTriggers.
+func recentRuns(c database.Conn, found map[string]workflow.Activity, args []any) error {
 	const columns = `workflow_id, id, status, draft, started_at, finished_at`
-	parts := make([]string, len(placeholders))
-	for i, place := range placeholders {
-		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM runs WHERE workflow_id = %s ORDER BY id DESC LIMIT %d) r%d
-			WHERE EXISTS (SELECT 1 FROM workflows w WHERE w.id = r%d.workflow_id AND w.workspace_id = $1)`, columns, place, workflow.Recent, i, i)
+	parts := make([]string, len(args)-1)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM runs WHERE workflow_id = $%d ORDER BY id DESC LIMIT %d) r%d
+			WHERE EXISTS (SELECT 1 FROM workflows w WHERE w.id = r%d.workflow_id AND w.workspace_id = $1)`, columns, i+2, workflow.Recent, i, i)
 	}
 	return c.Query(strings.Join(parts, ` UNION ALL `), args, func(r database.Row) error {
 		var (

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -210,15 +208,6 @@ func connectionUsers(c database.Conn, workspaceID string, names []string) (map[s
 		return err
 	})
 	return users, err
-}
-
-// placeholders returns the parameters of a list in a statement, from a number on.
-func placeholders(from, n int) string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = "$" + strconv.Itoa(from+i)
-	}
-	return strings.Join(list, ", ")
 }
 
 // lockConnection returns the lock of a connection.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/archive"
@@ -81,13 +80,9 @@ func exportTable(ctx context.Context, c database.Conn, t Table, to *archive.Writ
 // pageQueries returns the statements for the first page and for the following
 // ones.
 func (t Table) pageQueries() (first, rest string) {
-	var placeholders []string
-	for i := range strings.Fields(t.Key) {
-		placeholders = append(placeholders, "$"+strconv.Itoa(i+2))
-	}
 	head := `SELECT ` + t.columnList() + ` FROM ` + t.Name
 	tail := ` ORDER BY ` + sqlList(t.Key) + ` LIMIT $1`
-	return head + tail, head + ` WHERE (` + sqlList(t.Key) + `) > (` + strings.Join(placeholders, ", ") + `)` + tail
+	return head + tail, head + ` WHERE (` + sqlList(t.Key) + `) > (` + placeholders(2, len(strings.Fields(t.Key))) + `)` + tail
 }
 
 // rowBuffer holds one row of a table.

@@ -262,12 +262,11 @@ func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []
 }
 
 func stepsAt(c database.Conn, runID string, paths []string) ([]run.Step, error) {
-	args, placeholders := []any{runID}, make([]string, len(paths))
-	for i, path := range paths {
+	args := []any{runID}
+	for _, path := range paths {
 		args = append(args, path)
-		placeholders[i] = fmt.Sprintf("$%d", len(args))
 	}
-	return database.List(c, selectStep+`WHERE run_id = $1 AND path IN (`+strings.Join(placeholders, ", ")+`)`, args, scanStep)
+	return database.List(c, selectStep+`WHERE run_id = $1 AND path IN (`+placeholders(2, len(paths))+`)`, args, scanStep)
 }
 
 // Step implements run.Store.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/archive"
@@ -168,6 +169,15 @@ func Archived() []archive.Table {
 
 // sqlList joins names separated by spaces into an SQL list.
 func sqlList(names string) string { return strings.Join(strings.Fields(names), ", ") }
+
+// placeholders returns the parameters of a list in a statement, from a number on.
+func placeholders(from, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = "$" + strconv.Itoa(from+i)
+	}
+	return strings.Join(list, ", ")
+}
 
 // columnList returns the exported columns as an SQL list.
 func (t Table) columnList() string {
