@@ -68,7 +68,9 @@ func (s *Server) listConnections(ctx context.Context, in *page) (*reply, error) 
 		func(c connection.Connection) connectionBody { return showConnection(c, usage[c.Name]) })
 }
 
-type createConnectionRequest struct {
+// newConnectionRequest describes a connection to create or, with the consent of a
+// person, to connect.
+type newConnectionRequest struct {
 	Body struct {
 		Name        *string           `json:"name"`
 		Integration *string           `json:"integration" null:"ok"`
@@ -78,27 +80,28 @@ type createConnectionRequest struct {
 	} `body:"required"`
 }
 
-// newConnection checks which members of a new connection are given.
-func newConnection(name, integration, way *string, fields map[string]string, definition json.RawMessage) (connection.New, error) {
+// wanted returns the connection, if the members that it needs are given.
+func (r *newConnectionRequest) wanted() (connection.New, error) {
+	b := r.Body
 	switch {
-	case name == nil:
+	case b.Name == nil:
 		return connection.New{}, fault.Field("/name", "is required")
-	case way == nil:
+	case b.Auth == nil:
 		return connection.New{}, fault.Field("/auth", "is required")
-	case integration == nil && definition == nil:
+	case b.Integration == nil && b.Definition == nil:
 		return connection.New{}, fault.Field("/integration", "is required, or definition for a custom connection")
-	case integration != nil && definition != nil:
+	case b.Integration != nil && b.Definition != nil:
 		return connection.New{}, fault.Field("/definition", "must be left out: the integration has it")
 	}
-	wanted := connection.New{Name: *name, Auth: *way, Fields: fields, Definition: definition}
-	if integration != nil {
-		wanted.Integration = *integration
+	wanted := connection.New{Name: *b.Name, Auth: *b.Auth, Fields: b.Fields, Definition: b.Definition}
+	if b.Integration != nil {
+		wanted.Integration = *b.Integration
 	}
 	return wanted, nil
 }
 
-func (s *Server) createConnection(ctx context.Context, in *createConnectionRequest) (commit, error) {
-	wanted, err := newConnection(in.Body.Name, in.Body.Integration, in.Body.Auth, in.Body.Fields, in.Body.Definition)
+func (s *Server) createConnection(ctx context.Context, in *newConnectionRequest) (commit, error) {
+	wanted, err := in.wanted()
 	if err != nil {
 		return nil, err
 	}

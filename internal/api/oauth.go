@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -103,19 +102,9 @@ type consentBody struct {
 	RedirectURL  string `json:"redirect_url"`
 }
 
-type connectRequest struct {
-	Body struct {
-		Name        *string           `json:"name"`
-		Integration *string           `json:"integration" null:"ok"`
-		Auth        *string           `json:"auth"`
-		Fields      map[string]string `json:"fields"`
-		Definition  json.RawMessage   `json:"definition"`
-	} `body:"required"`
-}
-
 // connect begins a connection that needs consent.
-func (s *Server) connect(ctx context.Context, in *connectRequest) (*reply, error) {
-	wanted, err := newConnection(in.Body.Name, in.Body.Integration, in.Body.Auth, in.Body.Fields, in.Body.Definition)
+func (s *Server) connect(ctx context.Context, in *newConnectionRequest) (*reply, error) {
+	wanted, err := in.wanted()
 	if err != nil {
 		return nil, err
 	}
