@@ -1,12 +1,10 @@
 package connections_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -23,28 +21,7 @@ func startForeign(t *testing.T) foreign {
 	if _, err := os.Stat("../receivers/node_modules/oauth2-mock-server"); err != nil {
 		t.Fatal("run `npm ci` in test/receivers first; `make test` does it")
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "../receivers/oauth.mjs")
-	cmd.Stderr = os.Stderr
-	input, err := cmd.StdinPipe() // it exits when this is closed
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = input.Close()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	issuer, controls, _ := strings.Cut(strings.TrimSpace(line), " ")
+	issuer, controls, _ := strings.Cut(harness.StartNode(t, "../receivers/oauth.mjs"), " ")
 	return foreign{issuer, controls}
 }
 

@@ -1,12 +1,9 @@
 package receivers_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +17,8 @@ import (
 // accept deliveries of the real service and reject forged ones.
 func TestLibraries(t *testing.T) {
 	t.Parallel()
-	url := startNode(t)
+	node(t) // it also needs the libraries
+	url := harness.StartNode(t, "libraries.mjs")
 	s := harness.Start(t, t.TempDir(), egress)
 	secret := subscribe(t, s.Client, url+"/hook")
 	call(t, http.MethodPut, url+"/secret", nil, secret)
@@ -59,33 +57,6 @@ func TestLibraries(t *testing.T) {
 			t.Errorf("%s: response is %d %s, want 401", name, status, text)
 		}
 	}
-}
-
-// startNode starts the receiver in Node and returns its URL.
-func startNode(t *testing.T) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), node(t), "libraries.mjs")
-	cmd.Stderr = os.Stderr
-	input, err := cmd.StdinPipe() // it exits when this is closed
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = input.Close()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(line)
 }
 
 func call(t *testing.T, method, url string, headers map[string]string, body string) (int, string) {
