@@ -90,6 +90,8 @@ var rules = []rule{
 
 	// Machinery: the engine knows what an action is, but no concrete action.
 	{pkg: "archive", may: base},
+	{pkg: "blob", may: base},
+	{pkg: "blob/*", may: base + " blob"},
 	{pkg: "control", may: base},
 	{pkg: "database", may: base},
 	{pkg: "dispatch", may: base + " run"},

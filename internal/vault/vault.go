@@ -1,7 +1,7 @@
 // Package vault owns encryption at rest: the master key, the data key of each
-// workspace (stored wrapped by the master key), sealing and signing. A sealed
-// value is bound to its workspace and row: a ciphertext that was moved to another
-// row does not decrypt. The package does not store anything.
+// workspace (stored wrapped by the master key), sealing, signing and deriving
+// keys. A sealed value is bound to its workspace and row: a ciphertext that was
+// moved to another row does not decrypt. The package does not store anything.
 package vault
 
 import (
@@ -43,10 +43,11 @@ type Vault struct {
 	dataKeys map[string]*dataKey
 }
 
-// dataKey is the unwrapped key of a workspace, prepared for sealing and signing.
+// dataKey is the unwrapped key of a workspace, prepared for its uses.
 type dataKey struct {
-	seal cipher.AEAD
-	sign []byte
+	seal   cipher.AEAD
+	sign   []byte
+	derive []byte
 }
 
 // New returns a vault with a 32-byte master key.
@@ -68,8 +69,21 @@ func (v *Vault) Derive(purpose string) []byte {
 	return derive(v.master, purpose)
 }
 
-func derive(secret []byte, purpose string) []byte {
-	key, err := hkdf.Key(sha256.New, secret, nil, "stepmill: "+purpose, keySize)
+// DeriveKey derives a 32-byte key for one purpose from the data key of the
+// workspace. Each salt gives another key. The key remains the same when the
+// master key is rotated.
+func (v *Vault) DeriveKey(ctx context.Context, workspaceID, purpose string, salt []byte) ([]byte, error) {
+	key, err := v.dataKey(ctx, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	return deriveSalted(key.derive, salt, purpose), nil
+}
+
+func derive(secret []byte, purpose string) []byte { return deriveSalted(secret, nil, purpose) }
+
+func deriveSalted(secret, salt []byte, purpose string) []byte {
+	key, err := hkdf.Key(sha256.New, secret, salt, "stepmill: "+purpose, keySize)
 	if err != nil {
 		// hkdf.Key fails only if the key is too long for the hash.
 		panic(err)
@@ -149,7 +163,7 @@ func (v *Vault) dataKey(ctx context.Context, workspaceID string) (*dataKey, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w (data key of %s)", ErrSealed, workspaceID)
 	}
-	made := &dataKey{sign: derive(key, "sign")}
+	made := &dataKey{sign: derive(key, "sign"), derive: derive(key, "derive keys")}
 	if made.seal, err = newAEAD(key); err != nil {
 		return nil, err
 	}

@@ -103,6 +103,42 @@ func TestSignatureIsBoundToTextPurposeAndWorkspace(t *testing.T) {
 	}
 }
 
+func TestDerivedKeyDependsOnWorkspacePurposeAndSalt(t *testing.T) {
+	t.Parallel()
+	stored := keys{}
+	v := open(t, master(), stored)
+	stored["ws_a"], stored["ws_b"] = v.NewDataKey("ws_a"), v.NewDataKey("ws_b")
+	derive := func(v *vault.Vault, workspace, purpose, salt string) string {
+		t.Helper()
+		key, err := v.DeriveKey(t.Context(), workspace, purpose, []byte(salt))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(key)
+	}
+	want := derive(v, "ws_a", "blobs", "1")
+	if len(want) != 32 || derive(v, "ws_a", "blobs", "1") != want {
+		t.Error("the second key differs")
+	}
+	for _, other := range []string{derive(v, "ws_b", "blobs", "1"), derive(v, "ws_a", "others", "1"), derive(v, "ws_a", "blobs", "2")} {
+		if other == want {
+			t.Error("two keys are the same")
+		}
+	}
+	if _, err := v.DeriveKey(t.Context(), "ws_c", "blobs", nil); err == nil {
+		t.Error("derived a key for a workspace without a data key")
+	}
+	next, to := master(), keys{}
+	rewrapped, err := v.Rewrap("ws_a", stored["ws_a"], open(t, next, to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to["ws_a"] = rewrapped
+	if derive(open(t, next, to), "ws_a", "blobs", "1") != want {
+		t.Error("a rotation of the master key changes derived keys")
+	}
+}
+
 func TestAnotherMasterKeyCannotOpen(t *testing.T) {
 	t.Parallel()
 	stored := keys{}
