@@ -29,8 +29,8 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock cron expr failpoint fault jsonpointer locale mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
-	domain = "account action audit auth connection event gallery idempotency integration node run secret trigger usage vault webhook workflow"
+	base   = "clock cron decimal expr failpoint fairqueue fault jsonpointer listfile locale mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
+	domain = "account action audit auth connection event file gallery idempotency integration node run secret state table trigger usage vault webhook workflow"
 )
 
 // rule lists the packages of this module that a package may import. Packages
@@ -47,11 +47,14 @@ var rules = []rule{
 	// Base packages, which every other package may use.
 	{pkg: "clock", may: base},
 	{pkg: "cron", may: base},
+	{pkg: "decimal", may: base},
 	{pkg: "expr", may: base},
 	{pkg: "failpoint", may: base},
+	{pkg: "fairqueue", may: base},
 	{pkg: "fault", may: base},
 	{pkg: "fault/faulttest", may: "fault"},
 	{pkg: "jsonpointer", may: base},
+	{pkg: "listfile", may: base},
 	{pkg: "locale", may: base},
 	{pkg: "mask", may: base},
 	{pkg: "pubsub", may: base},
@@ -67,29 +70,33 @@ var rules = []rule{
 
 	// Domain packages: base packages, and the domain packages they build on.
 	{pkg: "account", may: base + " audit auth"},
-	{pkg: "action", may: base + " egress"},
+	{pkg: "action", may: base + " auth egress state table"},
 	{pkg: "action/catalog", may: base + " action action/*"},
-	{pkg: "action/*", may: base + " action egress sandbox vault"},
+	{pkg: "action/*", may: base + " action egress sandbox state table vault"},
 	{pkg: "audit", may: base},
 	{pkg: "auth", may: base + " audit vault"},
 	{pkg: "connection", may: base + " action audit auth egress event integration vault"},
 	{pkg: "event", may: base},
+	{pkg: "file", may: base + " audit auth blob"},
 	{pkg: "idempotency", may: base + " auth vault"},
 	{pkg: "node", may: base + " auth"},
-	{pkg: "run", may: base + " action audit auth event workflow"},
+	{pkg: "run", may: base + " action audit auth event file workflow"},
 	{pkg: "secret", may: base + " audit auth vault"},
+	{pkg: "state", may: base + " auth expr table"},
+	{pkg: "table", may: base + " audit auth"},
 	{pkg: "trigger", may: base + " action audit auth connection event run vault workflow"},
 	{pkg: "trigger/catalog", may: base + " trigger trigger/*"},
-	{pkg: "trigger/*", may: base + " action audit auth event run trigger workflow"},
+	{pkg: "trigger/*", may: base + " action audit auth event file run trigger workflow"},
 	{pkg: "gallery", may: base},
 	{pkg: "integration", may: base + " /integrations"},
 	{pkg: "usage", may: base + " auth"},
 	{pkg: "vault", may: base},
 	{pkg: "webhook", may: base + " audit auth egress event vault workflow"},
-	{pkg: "workflow", may: base + " action audit auth event"},
+	{pkg: "workflow", may: base + " action audit auth event file"},
 
 	// Machinery: the engine knows what an action is, but no concrete action.
 	{pkg: "archive", may: base},
+	{pkg: "backup", may: base + " blob"},
 	{pkg: "blob", may: base},
 	{pkg: "blob/*", may: base + " blob"},
 	{pkg: "control", may: base},
@@ -108,11 +115,11 @@ var rules = []rule{
 
 	// Edges: the API and the stores know the domain, not each other.
 	{pkg: "api", may: base + " " + domain + " trigger/webhook ratelimit telemetry /openapi"},
-	{pkg: "store", may: base + " " + domain + " archive database runqueue"},
+	{pkg: "store", may: base + " " + domain + " archive blob database runqueue"},
 	{pkg: "store/postgres", may: base + " " + domain + " database store"},
 	{pkg: "store/sqlite", may: base + " " + domain + " database store"},
 	{pkg: "store/sqlitetest", may: base + " " + domain + " store store/sqlite"},
-	{pkg: "store/storetest", may: base + " " + domain + " archive database runqueue store /test/lane"},
+	{pkg: "store/storetest", may: base + " " + domain + " archive blob database runqueue store /test/lane"},
 
 	// Assembly: only app imports everything.
 	{pkg: "app", may: "* */* /openapi /web"},

@@ -19,6 +19,7 @@ func main() {
 	var selected selection
 	flag.IntVar(&selected.waiting, "waiting", 0, "measure only the memory usage of this many waiting runs")
 	flag.IntVar(&selected.move, "move", 0, "measure only an export and an import of this many finished runs")
+	flag.IntVar(&selected.files, "files", 0, "measure only the memory usage while a file of this many MiB passes through two steps")
 	flag.IntVar(&selected.schedules, "schedules", 0, "measure only the CPU time of this many idle schedules")
 	flag.IntVar(&selected.turns, "turns", 0, "compare only the embedded database with one and two nodes on PostgreSQL, in this many rounds")
 	flag.BoolVar(&selected.promises, "promises", false, "measure only the cluster latencies that the documentation guarantees")
@@ -33,8 +34,8 @@ func main() {
 
 // selection selects a single measurement instead of the whole table.
 type selection struct {
-	waiting, move, schedules, turns int
-	promises, neighbors, unfinished bool
+	waiting, move, files, schedules, turns int
+	promises, neighbors, unfinished        bool
 }
 
 // tenants is the number of workspaces that share the load. One more has webhooks.
@@ -59,6 +60,8 @@ func bench(ctx context.Context, length time.Duration, selected selection) (err e
 		return waiting(ctx, dir, selected.waiting)
 	case selected.move > 0:
 		return move(ctx, dir, selected.move)
+	case selected.files > 0:
+		return files(ctx, dir, selected.files)
 	case selected.schedules > 0:
 		return schedules(ctx, dir, selected.schedules)
 	case selected.turns > 0:

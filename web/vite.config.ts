@@ -22,7 +22,9 @@ export default defineConfig({
 		assetsInlineLimit: 0,
 		sourcemap: false,
 		modulePreload: { polyfill: false },
+		license: { fileName: "third-party-licenses.txt" },
 	},
+	worker: { format: "es" },
 	server: { proxy: { "/ui": server, "/v1": server } },
 	test: {
 		// Two cores are common, of which Vitest would use one.

@@ -8,6 +8,9 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/expr"
 )
 
 // Spec declares an action.
@@ -28,6 +31,9 @@ type Spec struct {
 	// Pure reports whether the action has no effects outside the run and is fast:
 	// it needs no checkpoint of its own and may be repeated.
 	Pure bool
+	// Writes reports whether the action changes tables or keys. Like a pure action it
+	// has no effects itself: it returns operations. It may be repeated.
+	Writes bool
 	// Stores reports whether the input is stored unencrypted, so that secrets are
 	// rejected in it.
 	Stores bool
@@ -108,14 +114,23 @@ type Request struct {
 	Began time.Time
 	// WokenAt is the time the step waited for, if it resumes after a wait.
 	WokenAt time.Time
-	// Answer is the answer the step waited for, or nil if none has arrived.
+	// Answer is the answer the step waited for, or the result of its operation; nil if
+	// none has arrived.
 	Answer map[string]any
 	// State is the state of the step's last checkpoint as JSON, or nil if there is
 	// none.
 	State json.RawMessage
-	// MaxOutput is the most bytes that an output or a state may have as JSON, or zero
-	// if there is no limit.
+	// Files creates and reads files.
+	Files Files
+	// Mask returns an output without the values that must not be stored: secrets, and
+	// what the mask of the step selects. An action that writes a part of its output to a
+	// file calls it first.
+	Mask func(output map[string]any) (map[string]any, error)
+	// MaxOutput is the most bytes that a state may have as JSON, and an output without
+	// the lists in it that become list files. Zero means that there is no limit.
 	MaxOutput int
+	// Plan is the plan of the workspace.
+	Plan auth.Plan
 	// Log adds a line to the log of the step. It must not be called concurrently
 	// or after the action has returned.
 	Log func(level Level, message string)
@@ -133,6 +148,8 @@ const DepthHeader = "X-Service-Depth"
 // Run describes the run that an action is part of.
 type Run struct {
 	ID string
+	// WorkflowID is the id of the workflow of the run.
+	WorkflowID string
 	// Path is the path of the step in the run.
 	Path string
 	// Depth is the number of ancestors of the run.
@@ -152,12 +169,16 @@ const (
 	Error Level = "error"
 )
 
-// Result is the result of an action: an output, a wait, a checkpoint, or the end of
-// the whole run. A wait can come with a checkpoint.
+// Result is the result of an action: an output, a wait, a checkpoint, an operation on
+// tables or keys, or the end of the whole run. A wait can come with a checkpoint.
 type Result struct {
-	Output     any
+	Output any
+	// Files means that the output refers to files that the run may not know yet, because
+	// the action has read them from a table or a key.
+	Files      bool
 	Wait       *Wait
 	Checkpoint *Checkpoint
+	Operation  *Operation // only of actions whose Spec has Writes
 	Stop       *Stop
 }
 
@@ -173,6 +194,9 @@ type Checkpoint struct {
 	// State is encoded as JSON. It is sealed, so it may contain secrets. Its size has
 	// the same limit as an output.
 	State any
+	// Files are the files that the state refers to. The run holds them until a
+	// checkpoint of the step does not have them or the step ends.
+	Files []*expr.File
 }
 
 // Object returns an output the way a run stores and shows it, which is always as

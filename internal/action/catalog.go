@@ -19,7 +19,8 @@ type Catalog struct {
 
 type checked struct {
 	Entry
-	input *jsonschema.Schema
+	input    *jsonschema.Schema
+	document any // the schema as JSON
 }
 
 // NewCatalog returns a catalog of the entries. It fails if a declaration is not
@@ -31,31 +32,32 @@ func NewCatalog(entries ...Entry) (*Catalog, error) {
 		if _, twice := c.entries[name]; twice {
 			return nil, fmt.Errorf("action %s is declared twice", name)
 		}
-		schema, err := compileSchema(name, entry.Spec.Input)
+		schema, document, err := compileSchema(name, entry.Spec.Input)
 		if err != nil {
 			return nil, err
 		}
-		c.entries[name] = &checked{Entry: entry, input: schema}
+		c.entries[name] = &checked{Entry: entry, input: schema, document: document}
 		c.names = append(c.names, name)
 	}
 	slices.Sort(c.names)
 	return c, nil
 }
 
-func compileSchema(name, text string) (*jsonschema.Schema, error) {
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+func compileSchema(name, text string) (schema *jsonschema.Schema, document any, err error) {
+	document, err = jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("input schema of %s: %w", name, err)
+		return nil, nil, fmt.Errorf("input schema of %s: %w", name, err)
 	}
 	compiler := jsonschema.NewCompiler()
+	compiler.RegisterFormat(&jsonschema.Format{Name: FileFormat, Validate: func(any) error { return errNotFile }})
+	compiler.AssertFormat()
 	if err := compiler.AddResource(name, document); err != nil {
-		return nil, fmt.Errorf("input schema of %s: %w", name, err)
+		return nil, nil, fmt.Errorf("input schema of %s: %w", name, err)
 	}
-	schema, err := compiler.Compile(name)
-	if err != nil {
-		return nil, fmt.Errorf("input schema of %s: %w", name, err)
+	if schema, err = compiler.Compile(name); err != nil {
+		return nil, nil, fmt.Errorf("input schema of %s: %w", name, err)
 	}
-	return schema, nil
+	return schema, document, nil
 }
 
 // Find returns the action with that name.
@@ -90,7 +92,7 @@ func (c *Catalog) Check(name string, input map[string]any, deferred func(pointer
 	if !ok {
 		return []Problem{{Message: "unknown action " + name}}
 	}
-	problems := explain(entry.input.Validate(input), deferred)
+	problems := entry.explain(entry.input.Validate(input), deferred)
 	if len(problems) == 0 && entry.Spec.Check != nil {
 		for _, problem := range entry.Spec.Check(input) {
 			if !deferred(problem.Pointer) {

@@ -11,12 +11,13 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 )
 
 // explain converts a schema validation error to readable problems, one per
 // location. It skips deferred values.
-func explain(err error, deferred func(pointer string) bool) []Problem {
+func (c *checked) explain(err error, deferred func(pointer string) bool) []Problem {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		if err != nil {
@@ -32,17 +33,17 @@ func explain(err error, deferred func(pointer string) bool) []Problem {
 			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
 		})
 		for _, cause := range causes {
-			out = append(out, explain(cause, deferred)...)
+			out = append(out, c.explain(cause, deferred)...)
 		}
 		return out
 	}
 	if deferred(jsonpointer.Of(invalid.InstanceLocation...)) {
 		return nil
 	}
-	return explainLeaf(invalid)
+	return c.explainLeaf(invalid)
 }
 
-func explainLeaf(e *jsonschema.ValidationError) []Problem {
+func (c *checked) explainLeaf(e *jsonschema.ValidationError) []Problem {
 	at := jsonpointer.Of(e.InstanceLocation...)
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -59,6 +60,13 @@ func explainLeaf(e *jsonschema.ValidationError) []Problem {
 		return out
 	case *kind.Type:
 		return []Problem{{Pointer: at, Message: fmt.Sprintf("must be %s, not %s", strings.Join(k.Want, " or "), k.Got)}}
+	case *kind.InvalidJsonValue:
+		if _, isFile := k.Value.(*expr.File); isFile {
+			return c.explainFile(at, e.SchemaURL)
+		}
+		return []Problem{{Pointer: at, Message: "is not JSON"}}
+	case *kind.Format:
+		return []Problem{{Pointer: at, Message: notFile(k.Got)}}
 	case *kind.Enum:
 		return []Problem{{Pointer: at, Message: fmt.Sprintf("must be one of %v", k.Want)}}
 	default:

@@ -221,7 +221,7 @@ func TestWorkspaceIsolation(t *testing.T) {
 	createOneOfEach(other)
 	other.workflow("empty")
 	other.runToEnd("done", "empty", "")
-	for _, path := range []string{"/v1/workflows", "/v1/runs", "/v1/approvals", "/v1/webhooks", "/v1/events", "/v1/secrets", "/v1/variables", "/v1/connections", "/v1/oauth-apps", "/v1/audit", "/v1/nodes", "/v1/members", "/v1/invitations", "/v1/api-keys", "/v1/workspaces", "/v1/usage", "/v1/search?q=workflow", "/v1/search?q=run_", "/v1/search?q=wf_"} {
+	for _, path := range []string{"/v1/workflows", "/v1/runs", "/v1/approvals", "/v1/webhooks", "/v1/events", "/v1/secrets", "/v1/variables", "/v1/connections", "/v1/tables", "/v1/state", "/v1/oauth-apps", "/v1/audit", "/v1/nodes", "/v1/members", "/v1/invitations", "/v1/api-keys", "/v1/workspaces", "/v1/usage", "/v1/search?q=workflow", "/v1/search?q=run_", "/v1/search?q=wf_"} {
 		body := string(w.call("GET", path, "").wantStatus(200).body)
 		for what, id := range other.names {
 			if strings.Contains(body, id) {

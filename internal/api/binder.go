@@ -17,11 +17,12 @@ import (
 
 // request is a request with its body read.
 type request struct {
-	http  *http.Request
-	route match
-	actor auth.Actor
-	body  []byte
-	yaml  bool // the body is YAML
+	http   *http.Request
+	route  match
+	actor  auth.Actor
+	body   []byte
+	stream *bodyStream // in place of body
+	yaml   bool        // the body is YAML
 	// positions adds line and column to problems in a JSON body.
 	positions bool
 	// document is the decoded YAML body; nil if the body is JSON.
@@ -30,7 +31,8 @@ type request struct {
 
 // binder fills the input struct of a route. Fields are tagged with where they
 // come from: path:"id", query:"limit", header:"If-Match", body:"required" or
-// body:"optional". The tag yaml:"ok" also accepts a YAML body. Problems in YAML
+// body:"optional", body:"csv" for the bytes of a CSV file, or body:"stream" for a
+// *bodyStream that the handler reads. The tag yaml:"ok" also accepts a YAML body. Problems in YAML
 // are reported with line and column; positions:"json" does the same for JSON.
 // Anything that is not declared is rejected.
 type binder struct {
@@ -43,6 +45,8 @@ type binder struct {
 	// needsBody rejects requests without a body.
 	needsBody bool
 	yaml      bool
+	csv       bool // the body is a CSV file
+	streams   bool // the handler reads the body
 	positions bool
 }
 
@@ -60,6 +64,7 @@ func newBinder[In any](pattern string) *binder {
 		}
 		if need, ok := field.Tag.Lookup("body"); ok {
 			b.body, b.needsBody, b.yaml = field.Index, need == "required", field.Tag.Get("yaml") == "ok"
+			b.csv, b.streams = need == "csv", need == "stream"
 			b.positions = field.Tag.Get("positions") == "json"
 			continue
 		}
@@ -178,6 +183,14 @@ func (b *binder) bindBody(r *request, value reflect.Value) error {
 		if len(r.body) > 0 {
 			return r.decode(&struct{}{})
 		}
+		return nil
+	}
+	if b.streams {
+		value.FieldByIndex(b.body).Set(reflect.ValueOf(r.stream))
+		return nil
+	}
+	if b.csv {
+		value.FieldByIndex(b.body).SetBytes(r.body)
 		return nil
 	}
 	if len(r.body) == 0 && !b.needsBody {

@@ -13,6 +13,9 @@ import (
 
 // read reads the request body within the limit of the endpoint.
 func (r *request) read(e *endpoint, reserved *reservation) error {
+	if e.streams {
+		return r.openStream()
+	}
 	if r.http.Body == nil || r.http.Body == http.NoBody {
 		return nil
 	}
@@ -46,11 +49,17 @@ func checkMedia(r *http.Request, e *endpoint) (media string, err error) {
 	media, params, err := mime.ParseMediaType(given)
 	charset := params["charset"]
 	known := media == "application/json" || e.Method == http.MethodPatch && media == "application/merge-patch+json" || e.yaml && isYAML(media)
+	if e.csv {
+		known = media == mediaCSV
+	}
 	if err == nil && known && (charset == "" || strings.EqualFold(charset, "utf-8")) {
 		return media, nil
 	}
 	wanted := "application/json"
-	if e.yaml {
+	switch {
+	case e.csv:
+		wanted = mediaCSV
+	case e.yaml:
 		wanted += " or " + mediaYAML
 	}
 	return "", fault.New(fault.UnsupportedMediaType, "the body must be %s, not %q", wanted, clean(given))

@@ -31,6 +31,10 @@ type bodyReader struct {
 	begun  time.Time // of the first read
 	block  int       // received of the current block
 	err    error     // of the last read; io.EOF: all of it was read
+	// patient is set if the whole body may take any amount of time. waited is how long
+	// reads of the current block have taken.
+	patient bool
+	waited  time.Duration
 }
 
 // trackBody returns the request with a body that is a *bodyReader, which is nil
@@ -50,7 +54,9 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	if now := clock.Monotonic(); b.begun.IsZero() || b.block >= blockBytes {
+	if b.patient {
+		defer b.limitRead()()
+	} else if now := clock.Monotonic(); b.begun.IsZero() || b.block >= blockBytes {
 		if b.begun.IsZero() {
 			b.begun = now
 		}
@@ -60,13 +66,20 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.block += n
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fault.New(fault.InvalidRequest, "the body arrived too slowly: send at least %d bytes per second, and all of it within %s",
-			blockBytes/int(blockTime/time.Second), maxBodyTime).Because(err)
+		err = b.tooSlow().Because(err)
 	}
 	if b.err = err; err != nil {
 		b.restartWriteTimeout()
 	}
 	return n, err
+}
+
+func (b *bodyReader) tooSlow() *fault.Error {
+	rate := blockBytes / int(blockTime/time.Second)
+	if b.patient {
+		return fault.New(fault.InvalidRequest, "the body arrived too slowly: send at least %d bytes per second", rate)
+	}
+	return fault.New(fault.InvalidRequest, "the body arrived too slowly: send at least %d bytes per second, and all of it within %s", rate, maxBodyTime)
 }
 
 // restartWriteTimeout gives the response its full time after a body that took long

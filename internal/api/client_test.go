@@ -42,6 +42,26 @@ type response struct {
 	body    []byte
 }
 
+// streamsBody reports whether a route takes the bytes of a file.
+func streamsBody(method, path string) bool {
+	return method == http.MethodPost && strings.HasSuffix(path, "/v1/files") || (method == http.MethodPost || method == http.MethodPatch) && strings.Contains(path, "/files/uploads")
+}
+
+// mediaOf returns the content type of the bodies that a route takes.
+func mediaOf(method, path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	if streamsBody(method, path) {
+		if strings.Contains(path, "/uploads") {
+			return "application/offset+octet-stream"
+		}
+		return "application/octet-stream"
+	}
+	if strings.Contains(path, "/tables/") && strings.Contains(path, "/import") {
+		return "text/csv"
+	}
+	return "application/json"
+}
+
 // call sends a request. Headers are pairs of name and value; an empty value
 // removes a header.
 func (c client) call(method, path, body string, headers ...string) *response {
@@ -51,7 +71,16 @@ func (c client) call(method, path, body string, headers ...string) *response {
 		c.t.Fatal(err)
 	}
 	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", mediaOf(method, path))
+	}
+	if strings.Contains(path, "/files/uploads") {
+		request.Header.Set("Tus-Resumable", "1.0.0")
+		switch method {
+		case http.MethodPost:
+			request.Header.Set("Upload-Length", "10")
+		case http.MethodPatch:
+			request.Header.Set("Upload-Offset", "0")
+		}
 	}
 	if c.key != "" {
 		request.Header.Set("Authorization", "Bearer "+c.key)
@@ -106,8 +135,12 @@ func (a *response) check() error {
 	if a.status >= http.StatusInternalServerError {
 		errs = append(errs, fmt.Errorf("the service failed: %d %s", a.status, a.body))
 	}
+	policy := "default-src 'none'; frame-ancestors 'none'"
+	if a.header.Get("ETag") != "" && strings.Contains(a.request.URL.Path, "/v1/files/") { // the bytes of a file
+		policy = "sandbox; " + policy
+	}
 	for name, want := range map[string]string{
-		"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy":      policy,
 		"X-Content-Type-Options":       "nosniff",
 		"Referrer-Policy":              "no-referrer",
 		"Cross-Origin-Opener-Policy":   "same-origin",

@@ -15,9 +15,16 @@ import (
 )
 
 // dashboardPolicy allows the dashboard its own files and requests, and nothing
-// else. The dashboard uses no Trusted Types policy, so none may be created.
-const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+// else. One Trusted Types policy may be created, once: the page that shows PDFs starts a
+// worker, and the only URL that this policy returns is that of the worker's script.
+//
+// Previews of files are why images and media may come from the page itself: blob: for
+// images, audio and video, data: for SVG images. As an image, SVG executes nothing, but a
+// blob: URL of it could be opened as a document of this origin; a data: URL cannot. Frames
+// are not allowed. PDFs are drawn by a script; it needs no eval and no WebAssembly.
+const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; " +
+	"img-src 'self' blob: data:; media-src blob:; connect-src 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types pdf-worker"
 
 const mediaHTML = "text/html"
 

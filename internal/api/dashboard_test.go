@@ -133,7 +133,7 @@ func TestDashboardHeaders(t *testing.T) {
 		policy := res.Header.Get("Content-Security-Policy")
 		for _, part := range []string{
 			"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'",
-			"require-trusted-types-for 'script'",
+			"require-trusted-types-for 'script'", "img-src 'self' blob: data:;", "media-src blob:;", "trusted-types pdf-worker",
 		} {
 			if !strings.Contains(policy, part) {
 				t.Errorf("%s: the policy %q lacks %s", name, policy, part)
@@ -146,7 +146,7 @@ func TestDashboardHeaders(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
 			}
 		}
-		if strings.Contains(policy, "unsafe") {
+		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "frame-src") || strings.Contains(policy, "object-src") {
 			t.Errorf("%s: the policy %q allows something unsafe", name, policy)
 		}
 	}

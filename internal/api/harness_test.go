@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -223,17 +224,17 @@ func (s *server) tableContents(t *testing.T) map[string]string {
 // files returns every byte that the server stores on disk.
 func (s *server) files(t *testing.T) []byte {
 	t.Helper()
-	entries, err := os.ReadDir(s.dir)
+	var out []byte
+	err := filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		out = slices.Concat(out, data)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	var out []byte
-	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join(s.dir, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = slices.Concat(out, data)
 	}
 	return out
 }

@@ -3,8 +3,10 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,7 +60,11 @@ func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, h
 	if err != nil {
 		return webhook.Accepted{}, err
 	}
-	if err := s.checkHeader(w, r, hook, verifier); err != nil {
+	check, err := verifier.Begin(r.Header)
+	if err != nil {
+		return webhook.Accepted{}, err
+	}
+	if err := s.checkLimit(w, r, hook, verifier); err != nil {
 		return webhook.Accepted{}, err
 	}
 	reserved, err := s.reserveBody(workspaceBodies(hook.WorkspaceID), hookBodies(hook.WorkflowID, hook.ID))
@@ -67,28 +73,40 @@ func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, h
 	}
 	defer reserved.release()
 	call := webhook.Call{RequestID: c.requestID, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery}
-	if call.Body, err = readPublicBody(r, hook.Workspace.Plan.Limits(), reserved); err != nil {
+	if err := s.readCall(r, hook, &call, check, reserved); err != nil {
 		return webhook.Accepted{}, err
 	}
-	if verifier.NeedsBody() {
-		if err := verifier.Verify(call); err != nil {
-			return webhook.Accepted{}, err
-		}
-		if err := s.limitCall(w, r, hook); err != nil {
-			return webhook.Accepted{}, err
-		}
+	err = check.Finish()
+	if err == nil && verifier.NeedsBody() {
+		err = s.limitCall(w, r, hook)
+	}
+	if err != nil {
+		s.Hooks.Discard(r.Context(), call.Upload)
+		return webhook.Accepted{}, err
 	}
 	return s.Hooks.Accept(r.Context(), hook, call)
 }
 
-// checkHeader rejects a call before its body is read, if the headers are enough to
-// tell. A call that its body has yet to verify is not counted against the limit of
-// the hook, because anyone could use the limit up, but it is rejected if the limit
-// has been reached.
-func (s *Server) checkHeader(w http.ResponseWriter, r *http.Request, hook webhook.Hook, verifier webhook.Verifier) error {
-	if err := verifier.VerifyHeader(r.Header); err != nil {
+// readCall reads the body of a call: into memory, or, if it has files, into the file
+// storage, as it arrives.
+func (s *Server) readCall(r *http.Request, hook webhook.Hook, call *webhook.Call, check io.Writer, reserved *reservation) (err error) {
+	if r.Body == nil || r.Body == http.NoBody || !webhook.BringsFiles(r.Header) {
+		if call.Body, err = readPublicBody(r, hook.Workspace.Plan.Limits(), reserved); err == nil {
+			_, err = check.Write(call.Body)
+		}
 		return err
 	}
+	if err := reserved.grow(webhook.StreamBytes); err != nil {
+		return err
+	}
+	call.Upload, err = s.Hooks.Receive(r.Context(), hook, r.Header, io.TeeReader(r.Body, check), reserved.grow)
+	return err
+}
+
+// checkLimit rejects a call before its body is read if the limit of the hook has been
+// reached. A call that its body has yet to verify is not counted, because anyone could
+// use the limit up.
+func (s *Server) checkLimit(w http.ResponseWriter, r *http.Request, hook webhook.Hook, verifier webhook.Verifier) error {
 	if !verifier.NeedsBody() {
 		return s.limitCall(w, r, hook)
 	}
@@ -137,8 +155,32 @@ func (s *Server) respondToCall(w http.ResponseWriter, r *http.Request, c *caller
 		writeJSON(w, http.StatusAccepted, acceptedBody{accepted.RunID, accepted.Duplicate})
 	case response == nil:
 		s.fail(w, c, fault.New(fault.RunFailed, "run %s did not succeed", accepted.RunID))
+	case response.File != nil:
+		s.writeFileResponse(w, r, c, hook, response)
 	default:
 		s.writeResponse(w, response)
+	}
+}
+
+// writeFileResponse writes the response of a workflow whose body is a file.
+func (s *Server) writeFileResponse(w http.ResponseWriter, r *http.Request, c *caller, hook webhook.Hook, response *webhook.Response) {
+	from, err := s.Hooks.Open(r.Context(), hook, response.File)
+	if err != nil {
+		s.fail(w, c, err)
+		return
+	}
+	defer from.Close()
+	hasBody := response.Status != http.StatusNoContent && response.Status != http.StatusNotModified
+	if hasBody {
+		w.Header().Set("Content-Length", strconv.FormatInt(response.File.Size, 10))
+	}
+	s.writeResponse(w, response)
+	if !hasBody {
+		return
+	}
+	if _, err := io.Copy(newPatientWriter(w), from); err != nil {
+		s.Log.Info("a file was not sent completely", "request_id", c.requestID, "error", err)
+		panic(http.ErrAbortHandler) // so that the client notices
 	}
 }
 

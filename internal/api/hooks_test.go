@@ -292,7 +292,7 @@ func TestHookBodies(t *testing.T) {
 		t.Errorf("%d runs were started", len(got))
 	}
 	for media, want := range map[string]string{
-		"application/json": `{"a":1}`, "text/plain": `{"value":"{\"a\":1}"}`, "application/x-www-form-urlencoded": `{"{\"a\":1}":""}`, "image/png": `{"base64":"eyJhIjoxfQ=="}`,
+		"application/json": `{"a":1}`, "text/plain": `{"value":"{\"a\":1}"}`, "application/x-www-form-urlencoded": `{"{\"a\":1}":""}`, "image/png": `{"file":{"name":"file","type":"image/png","size":7}}`,
 	} {
 		w.names["run"] = c.call("POST", path, `{"a":1}`, "Content-Type", media).wantStatus(202).str("run_id")
 		wantContains(t, w.call("GET", "/v1/runs/$run", "").json(), `{"trigger": {"payload": `+want+`}}`)

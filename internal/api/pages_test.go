@@ -69,6 +69,12 @@ var lists = []struct {
 	{name: "secrets", path: "/v1/secrets", key: "name", add: setupSecret, byName: true},
 	{name: "variables", path: "/v1/variables", key: "name", add: setupVariable, byName: true},
 	{name: "connections", path: "/v1/connections", key: "name", add: setupConnection, byName: true},
+	{name: "tables", path: "/v1/tables", key: "name", add: setupTable, byName: true},
+	{
+		name: "rows", path: "/v1/tables/$tbl/rows", key: "id", byName: true, given: setupTable, add: addRow,
+		filter: "filter=%7B%22column%22:%22city%22,%22op%22:%22%3D%22,%22value%22:%22Bern%22%7D", otherFilter: "sort=city",
+	},
+	{name: "keys", path: "/v1/state", key: "key", add: setupStateKey, byName: true},
 	{name: "API keys", path: "/v1/api-keys", key: "id", add: setupKey},
 	{
 		name: "audit entries", path: "/v1/audit", key: "id",

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -25,6 +26,10 @@ type reply struct {
 	afterCommit func(context.Context, *http.ResponseController) (*reply, error)
 	// stream is sent event by event in place of a body.
 	stream feed
+	// download writes a body of unknown length.
+	download func(io.Writer) error
+	// serve writes the whole response: a file, or parts of it.
+	serve func(http.ResponseWriter, *http.Request)
 }
 
 func ok(body any) *reply { return &reply{body: body} }

@@ -9,7 +9,7 @@ import (
 // register adds every route: pattern, scope, status and function on one line. A
 // route cannot be added without a scope. Routes below /v1 are also mounted below
 // /ui/v1, for signed-in users.
-func (s *Server) register(t *table) {
+func (s *Server) register(t *routeTable) {
 	handle(t, "GET /v1/workflows", auth.Read, http.StatusOK, s.listWorkflows)
 	handle(t, "POST /v1/workflows", auth.Write, http.StatusCreated, s.createWorkflow)
 	handlePrepared(t, "POST /v1/workflows/import", auth.Write, http.StatusCreated, s.importWorkflow)
@@ -29,6 +29,8 @@ func (s *Server) register(t *table) {
 
 	s.registerRuns(t)
 	s.registerConnections(t)
+	s.registerTables(t)
+	s.registerFiles(t)
 	s.registerWebhooks(t)
 	s.registerAccounts(t)
 
@@ -77,7 +79,7 @@ func (s *Server) register(t *table) {
 }
 
 // registerRuns adds the routes of runs and their steps.
-func (s *Server) registerRuns(t *table) {
+func (s *Server) registerRuns(t *routeTable) {
 	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
 	handlePrepared(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
 	handle(t, "GET /v1/runs", auth.Read, http.StatusOK, s.listAllRuns)
@@ -95,7 +97,7 @@ func (s *Server) registerRuns(t *table) {
 }
 
 // registerConnections adds the routes of connections and OAuth apps.
-func (s *Server) registerConnections(t *table) {
+func (s *Server) registerConnections(t *routeTable) {
 	handle(t, "GET /v1/connections", auth.Read, http.StatusOK, s.listConnections)
 	handlePrepared(t, "POST /v1/connections", auth.Write, http.StatusCreated, s.createConnection)
 	handle(t, "GET /v1/connections/{id}", auth.Read, http.StatusOK, s.getConnection)
@@ -112,8 +114,44 @@ func (s *Server) registerConnections(t *table) {
 	handle(t, "DELETE /v1/oauth-apps/{id}", auth.Admin, http.StatusNoContent, s.deleteApp)
 }
 
+// registerTables adds the routes of what is kept between runs: tables and keys.
+func (s *Server) registerTables(t *routeTable) {
+	handle(t, "GET /v1/tables", auth.Read, http.StatusOK, s.listTables)
+	handle(t, "POST /v1/tables", auth.Write, http.StatusCreated, s.createTable)
+	handle(t, "GET /v1/tables/{id}", auth.Read, http.StatusOK, s.getTable)
+	handle(t, "PATCH /v1/tables/{id}", auth.Write, http.StatusOK, s.updateTable)
+	handle(t, "DELETE /v1/tables/{id}", auth.Write, http.StatusNoContent, s.deleteTable)
+	handle(t, "GET /v1/tables/{id}/rows", auth.Read, http.StatusOK, s.listRows)
+	handle(t, "POST /v1/tables/{id}/rows", auth.Write, http.StatusCreated, s.createRow)
+	handle(t, "PUT /v1/tables/{id}/rows", auth.Write, http.StatusOK, s.upsertRow)
+	handlePrepared(t, "POST /v1/tables/{id}/import", auth.Write, http.StatusOK, s.importRows)
+	handle(t, "GET /v1/tables/{id}/export", auth.Read, http.StatusOK, s.exportRows)
+	handle(t, "GET /v1/tables/{id}/rows/{row_id}", auth.Read, http.StatusOK, s.getRow)
+	handle(t, "PATCH /v1/tables/{id}/rows/{row_id}", auth.Write, http.StatusOK, s.updateRow)
+	handle(t, "DELETE /v1/tables/{id}/rows/{row_id}", auth.Write, http.StatusNoContent, s.deleteRow)
+
+	handle(t, "GET /v1/state", auth.Read, http.StatusOK, s.listState)
+	handle(t, "GET /v1/state/{key}", auth.Read, http.StatusOK, s.getStateKey)
+	handle(t, "PUT /v1/state/{key}", auth.Write, http.StatusOK, s.putStateKey)
+	handle(t, "DELETE /v1/state/{key}", auth.Write, http.StatusNoContent, s.deleteStateKey)
+}
+
+// registerFiles adds the routes of files and their resumable uploads.
+func (s *Server) registerFiles(t *routeTable) {
+	handle(t, "GET /v1/files", auth.Read, http.StatusOK, s.listFiles)
+	handleSlow(t, "POST /v1/files", auth.Write, http.StatusCreated, s.uploadFile)
+	handleSlow(t, "GET /v1/files/{id}", auth.Read, http.StatusOK, s.getFile)
+	handle(t, "DELETE /v1/files/{id}", auth.Write, http.StatusNoContent, s.deleteFile)
+
+	handle(t, "OPTIONS /v1/files/uploads", auth.Read, http.StatusNoContent, s.uploadOptions).tus = true
+	handleSlow(t, "POST /v1/files/uploads", auth.Write, http.StatusCreated, s.createUpload).tus = true
+	handleSlow(t, "GET /v1/files/uploads/{id}", auth.Read, http.StatusOK, s.getUpload).tus = true
+	handleSlow(t, "PATCH /v1/files/uploads/{id}", auth.Write, http.StatusNoContent, s.appendUpload).tus = true
+	handle(t, "DELETE /v1/files/uploads/{id}", auth.Write, http.StatusNoContent, s.endUpload).tus = true
+}
+
 // registerWebhooks adds the routes of events, webhooks and deliveries.
-func (s *Server) registerWebhooks(t *table) {
+func (s *Server) registerWebhooks(t *routeTable) {
 	handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, s.listWebhooks)
 	handle(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, s.createWebhook)
 	handle(t, "GET /v1/webhooks/{id}", auth.Read, http.StatusOK, s.getWebhook)
@@ -131,7 +169,7 @@ func (s *Server) registerWebhooks(t *table) {
 
 // registerAccounts adds the routes of members, and those that only make sense
 // with a session.
-func (s *Server) registerAccounts(t *table) {
+func (s *Server) registerAccounts(t *routeTable) {
 	handle(t, "GET /v1/members", auth.Admin, http.StatusOK, s.listMembers)
 	handle(t, "GET /v1/members/{id}", auth.Admin, http.StatusOK, s.getMember)
 	handle(t, "PATCH /v1/members/{id}", auth.Admin, http.StatusOK, s.updateMember)

@@ -78,6 +78,32 @@ var routeBodies = map[string]string{
 	"PATCH /v1/connections/{id}":                            `{"fields": {"token": "another-token"}, "definition": {"hosts": ["api.example.com"]}}`,
 	"DELETE /v1/connections/{id}":                           "-",
 	"POST /v1/connections/{id}/test":                        "-",
+	"GET /v1/tables":                                        "-",
+	"GET /v1/files":                                         "-",
+	"POST /v1/files":                                        "hello",
+	"GET /v1/files/{id}":                                    "-",
+	"DELETE /v1/files/{id}":                                 "-",
+	"OPTIONS /v1/files/uploads":                             "-",
+	"POST /v1/files/uploads":                                "-",
+	"GET /v1/files/uploads/{id}":                            "-",
+	"PATCH /v1/files/uploads/{id}":                          "hello",
+	"DELETE /v1/files/uploads/{id}":                         "-",
+	"POST /v1/tables":                                       `{"name": "matrix", "key": null, "columns": [{"name": "a", "type": "text", "required": true, "indexed": true}]}`,
+	"GET /v1/tables/{id}":                                   "-",
+	"PATCH /v1/tables/{id}":                                 `{"name": "matrix", "columns": {"note": {"name": "notes", "type": "text", "required": false, "indexed": true}}}`,
+	"DELETE /v1/tables/{id}":                                "-",
+	"GET /v1/tables/{id}/rows":                              "-",
+	"POST /v1/tables/{id}/rows":                             `{"values": {"email": "matrix"}}`,
+	"PUT /v1/tables/{id}/rows":                              `{"values": {"email": "existing"}}`,
+	"POST /v1/tables/{id}/import":                           "email,amount\nmatrix,5\n",
+	"GET /v1/tables/{id}/export":                            "-",
+	"GET /v1/tables/{id}/rows/{row_id}":                     "-",
+	"PATCH /v1/tables/{id}/rows/{row_id}":                   `{"values": {"amount": 5}}`,
+	"DELETE /v1/tables/{id}/rows/{row_id}":                  "-",
+	"GET /v1/state":                                         "-",
+	"GET /v1/state/{key}":                                   "-",
+	"PUT /v1/state/{key}":                                   `{"value": [1], "expires_in": "1h", "if_absent": false}`,
+	"DELETE /v1/state/{key}":                                "-",
 	"GET /v1/oauth-apps":                                    "-",
 	"POST /v1/oauth-apps":                                   `{"integration": "notion", "auth": "oauth2", "client_id": "matrix", "client_secret": "matrix-secret", "shared": false}`,
 	"GET /v1/oauth-apps/{id}":                               "-",
@@ -156,6 +182,10 @@ var collections = map[string]struct{ name, missing, code string }{
 	"secrets":     {"$secret", "none", "secret_not_found"},
 	"variables":   {"$variable", "none", "variable_not_found"},
 	"connections": {"$conn", "conn_01m7facgqmf46bs8r42wfv2z13", "connection_not_found"},
+	"tables":      {"$tbl", "tbl_01m7facgqmf46bs8r42wfv2z13", "table_not_found"},
+	"files":       {"$file", "file_01m7facgqmf46bs8r42wfv2z13", "file_not_found"},
+	"uploads":     {"$upload", "file_01m7facgqmf46bs8r42wfv2z13", "upload_not_found"},
+	"state":       {"$state_key", "none", "state_key_not_found"},
 	"oauth-apps":  {"$app", "oapp_01m7facgqmf46bs8r42wfv2z13", "oauth_app_not_found"},
 	"api-keys":    {"$key", "key_01m7fcp3q8e60tak362xesvjfr", "api_key_not_found"},
 	"templates":   {"hello", "goodbye", "template_not_found"},
@@ -189,6 +219,8 @@ func routePath(r api.Route, id string) string {
 			segment = "ask"
 		case segment == "{trigger_id}":
 			segment = "by_hand"
+		case segment == "{row_id}":
+			segment = "$row"
 		case strings.HasPrefix(segment, "{"):
 			segment = id
 		}
@@ -224,6 +256,11 @@ func createOneOfEach(w *testWorkspace) {
 	setupVariable(w)
 	setupConnection(w)
 	setupOAuthApp(w)
+	setupRow(w)
+	w.call("PUT", "/v1/tables/$tbl/rows", `{"values": {"email": "existing"}}`).wantStatus(http.StatusCreated)
+	setupStateKey(w)
+	setupFile(w)
+	setupUpload(w)
 	setupMember(w)
 	setupInvitation(w)
 }
@@ -341,7 +378,7 @@ func TestCommonFailuresAreDocumented(t *testing.T) {
 }
 
 // readOnlyPosts lists the POSTs that change nothing.
-var readOnlyPosts = map[string]bool{"POST /v1/expressions/evaluate": true}
+var readOnlyPosts = map[string]bool{"POST /v1/expressions/evaluate": true, "OPTIONS /v1/files/uploads": true}
 
 // createsMissing reports whether the route creates the object in its path if it
 // does not exist.

@@ -34,9 +34,11 @@ type triggerBody struct {
 	Type    string          `json:"type"`
 	ID      *string         `json:"id"`
 	Payload json.RawMessage `json:"payload"`
-	Headers json.RawMessage `json:"headers"`
-	Query   json.RawMessage `json:"query"`
-	Test    bool            `json:"test"`
+	// PayloadFiles are the JSON pointers of the references to files inside Payload.
+	PayloadFiles []string        `json:"payload_files,omitempty"`
+	Headers      json.RawMessage `json:"headers"`
+	Query        json.RawMessage `json:"query"`
+	Test         bool            `json:"test"`
 }
 
 // starter is the user, key or trigger that started a run.
@@ -103,8 +105,10 @@ type stepSummary struct {
 
 type stepBody struct {
 	stepSummary
-	Input  json.RawMessage `json:"input"`
-	Output json.RawMessage `json:"output"`
+	Input       json.RawMessage `json:"input"`
+	Output      json.RawMessage `json:"output"`
+	InputFiles  []string        `json:"input_files,omitempty"`
+	OutputFiles []string        `json:"output_files,omitempty"`
 }
 
 type stepError struct {
@@ -152,11 +156,11 @@ func showRun(d run.Detail) runBody {
 }
 
 func showRunTrigger(t run.Trigger) triggerBody {
-	return triggerBody{Type: t.Type, ID: orNull(t.ID), Payload: t.Payload, Headers: t.Headers, Query: t.Query, Test: t.Test}
+	return triggerBody{Type: t.Type, ID: orNull(t.ID), Payload: t.Payload, PayloadFiles: t.Files, Headers: t.Headers, Query: t.Query, Test: t.Test}
 }
 
 func showStep(s run.Step, earlier []run.Attempt) stepBody {
-	return stepBody{stepSummary: showStepSummary(s, earlier), Input: orObject(s.Input), Output: orObject(s.Output)}
+	return stepBody{stepSummary: showStepSummary(s, earlier), Input: orObject(s.Input), Output: orObject(s.Output), InputFiles: s.InputFiles, OutputFiles: s.OutputFiles}
 }
 
 func showStepFields(s run.Step) stepFields {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -65,13 +66,17 @@ type startRunRequest struct {
 	Depth      *int   `header:"X-Service-Depth"`
 	Body       struct {
 		draftBody
-		Payload json.RawMessage `json:"payload"`
+		Payload json.RawMessage   `json:"payload"`
+		Files   map[string]string `json:"files"`
 	} `body:"optional"`
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunRequest) (commit, error) {
 	wait, wantsWait := preferredWait(in.Prefer)
-	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Watch: wantsWait}
+	if err := checkFileScope(ctx, in.Body.Files); err != nil {
+		return nil, err
+	}
+	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Files: in.Body.Files, Watch: wantsWait}
 	if in.Depth != nil { // the depth of the run that makes this request
 		if *in.Depth < 0 {
 			return nil, parameter(action.DepthHeader, "must not be negative")
@@ -87,6 +92,14 @@ func (s *Server) startRun(ctx context.Context, in *startRunRequest) (commit, err
 		return nil, err
 	}
 	return s.commitStart(prepared, wait, wantsWait), nil
+}
+
+// checkFileScope rejects files that the caller may not read.
+func checkFileScope(ctx context.Context, files map[string]string) error {
+	if len(files) == 0 || auth.Grants(actorOf(ctx).Scopes, auth.Read) {
+		return nil
+	}
+	return fault.New(fault.InsufficientScope, "naming files also requires the scope %s", auth.Read)
 }
 
 // draft returns the definition to run in place of the saved one, or nil.

@@ -66,7 +66,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (s *Server) respond(out *recorder, r *http.Request, c *caller) {
 	start := clock.Monotonic()
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if p == http.ErrAbortHandler { //nolint:errorlint // the value itself tells net/http to close the connection
+			defer panic(p)
+		} else if p != nil {
 			s.Log.Error("panic in a handler", "request_id", c.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			s.fail(out, c, fault.New(fault.Internal, "the service failed to handle the request"))
 		}
@@ -116,6 +119,9 @@ func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method
 // serveEndpoint runs the endpoint that a request matched and writes its response.
 func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, route match) {
 	c, e := callerOf(r.Context()), route.endpoint
+	if e.tus {
+		setTusHeaders(w.Header())
+	}
 	reply, err := s.callEndpoint(w, r, route, c)
 	switch {
 	case err != nil && e.failed != nil:
@@ -126,8 +132,15 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, route mat
 		s.fail(w, c, err)
 		return
 	}
-	if reply.stream != nil {
+	switch {
+	case reply.stream != nil:
 		s.stream(w, r, e, reply.stream)
+		return
+	case reply.download != nil:
+		s.download(w, r, e, reply)
+		return
+	case reply.serve != nil:
+		reply.serve(w, r)
 		return
 	}
 	s.write(w, e, c.mount.prefixLocation(reply))

@@ -18,12 +18,15 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/state"
+	"github.com/stepmill/stepmill/internal/table"
 	"github.com/stepmill/stepmill/internal/tally"
 	"github.com/stepmill/stepmill/internal/trigger"
 	hooks "github.com/stepmill/stepmill/internal/trigger/webhook"
@@ -45,6 +48,9 @@ type Services struct {
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Connections *connection.Service
+	Tables      *table.Service
+	Files       *file.Service
+	State       *state.Service
 	Previews    *run.Previews
 	StepTester  *run.StepTester
 	Audit       *audit.Service
@@ -107,7 +113,7 @@ type Limits interface {
 type Server struct {
 	Services
 	Options
-	routes  table
+	routes  routeTable
 	preauth *ratelimit.Limiter
 	// perUser counts the requests of users, signInAttempts attempts to sign in.
 	perUser        *ratelimit.Limiter

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/blob/blobtest"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
@@ -62,10 +64,13 @@ func newPeers(t *testing.T, n int, tokens func(*store.Store) ratelimit.TokenStor
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := file.NewService(file.Config{
+		Store: st, Blobs: blobtest.NewMemory(), Keys: v, Capacity: file.Capacity{Writers: 1, Readers: 1, IO: 1}, Log: slog.New(slog.DiscardHandler),
+	})
 	var peers []peer
 	for range n {
 		limits := ratelimit.NewLeased(tokens(st), func() time.Duration { return 0 })
-		server := api.New(api.Services{Auth: auth.NewService(st, v), Usage: usage.NewService(st)},
+		server := api.New(api.Services{Auth: auth.NewService(st, v), Usage: usage.NewService(st), Files: files},
 			api.Options{Limits: limits, PreauthPerMinute: 60, Log: slog.New(slog.DiscardHandler)})
 		peers = append(peers, peer{server.Handler(), key})
 	}

@@ -45,14 +45,16 @@ func checkDraftScope(ctx context.Context) error {
 }
 
 type testedStepBody struct {
-	Status     run.StepStatus  `json:"status"`
-	Input      json.RawMessage `json:"input"`
-	Output     json.RawMessage `json:"output"`
-	Error      *stepError      `json:"error"`
-	Reason     *string         `json:"reason"`
-	Logs       []testLogLine   `json:"logs"`
-	DurationMS int64           `json:"duration_ms"`
-	Sources    []sourceBody    `json:"sources"`
+	Status      run.StepStatus  `json:"status"`
+	Input       json.RawMessage `json:"input"`
+	Output      json.RawMessage `json:"output"`
+	InputFiles  []string        `json:"input_files,omitempty"`
+	OutputFiles []string        `json:"output_files,omitempty"`
+	Error       *stepError      `json:"error"`
+	Reason      *string         `json:"reason"`
+	Logs        []testLogLine   `json:"logs"`
+	DurationMS  int64           `json:"duration_ms"`
+	Sources     []sourceBody    `json:"sources"`
 }
 
 // sourceBody names the source of a value that the step refers to.
@@ -84,7 +86,8 @@ func (s *Server) testStep(ctx context.Context, in *testStepRequest) (*reply, err
 		return nil, err
 	}
 	body := testedStepBody{
-		Status: result.Status, Input: orObject(result.Input), Output: orObject(result.Output), Reason: orNull(result.Reason), Error: showFailure(result.Error),
+		Status: result.Status, Input: orObject(result.Input), Output: orObject(result.Output), InputFiles: result.InputFiles, OutputFiles: result.OutputFiles,
+		Reason: orNull(result.Reason), Error: showFailure(result.Error),
 		Logs: make([]testLogLine, len(result.Logs)), DurationMS: result.Duration.Milliseconds(),
 		Sources: make([]sourceBody, len(result.Sources)),
 	}

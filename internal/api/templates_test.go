@@ -74,12 +74,13 @@ func TestTemplates(t *testing.T) {
 	outcomes := map[string]struct {
 		status string
 		asked  []string
+		once   string // a request that a second run does not repeat
 		answer string
 	}{
 		"hello":           {status: "succeeded", answer: `{"steps": [{"output": {"text": "Hello Ada!", "letters": 3}}, {}]}`},
 		"clean-up-data":   {status: "succeeded", answer: `{"steps": [{"output": {"good": [{"name": "Ada Lovelace", "email": "ada@example.com"}]}}, {"status": "succeeded"}]}`},
 		"order-lines":     {status: "succeeded", answer: `{"steps": [{}, {}, {}, {"step_id": "sum", "output": {"total": 39, "lines": 2}}, {"step_id": "large", "status": "succeeded"}, {"step_id": "small", "status": "skipped"}]}`},
-		"health-check":    {status: "succeeded", asked: []string{"GET /www/health", "POST /chat/hook The health check failed: 503"}},
+		"health-check":    {status: "succeeded", asked: []string{"GET /www/health", "POST /chat/hook The health check failed: 503"}, once: "POST /chat/hook"},
 		"webhook-forward": {status: "succeeded", asked: []string{"POST /api/orders"}},
 		"nightly-report":  {status: "succeeded", asked: []string{"GET /api/orders", "POST /chat/hook 3 orders, 17 in total\nFR: 12\nDE: 5"}},
 		"approve-deploy":  {status: "running", asked: []string{"POST /chat/hook Deploy shop 1.4.2?"}},
@@ -142,6 +143,12 @@ func TestTemplates(t *testing.T) {
 			}
 			if want.answer != "" {
 				wantContains(t, a.json(), want.answer)
+			}
+			if want.once != "" {
+				w.call("POST", "/v1/workflows/$wf/runs", `{"payload": `+payload+`}`, "Prefer", wait).wantStatus(http.StatusOK)
+				if n := strings.Count(servers.requests(), want.once); n != 1 {
+					t.Errorf("after a second run there are %d requests %q, want one", n, want.once)
+				}
 			}
 			if template.FirstRun && servers.requests() != "" {
 				t.Errorf("one for the first run spoke to a server: %s", servers.requests())

@@ -75,9 +75,10 @@ type testTriggerRequest struct {
 	TriggerID string `path:"trigger_id"`
 	Prefer    string `header:"Prefer"`
 	Body      struct {
-		Payload json.RawMessage `json:"payload"`
-		Headers json.RawMessage `json:"headers"`
-		Query   json.RawMessage `json:"query"`
+		Payload json.RawMessage   `json:"payload"`
+		Headers json.RawMessage   `json:"headers"`
+		Query   json.RawMessage   `json:"query"`
+		Files   map[string]string `json:"files"`
 	} `body:"optional"`
 }
 
@@ -86,6 +87,9 @@ func (s *Server) testTrigger(ctx context.Context, in *testTriggerRequest) (commi
 		if raw != nil && raw[0] != '{' {
 			return nil, fault.Field("/"+name, "must be an object")
 		}
+	}
+	if err := checkFileScope(ctx, in.Body.Files); err != nil {
+		return nil, err
 	}
 	wait, wantsWait := preferredWait(in.Prefer)
 	prepared, err := s.Triggers.PrepareTest(ctx, actorOf(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), wantsWait)

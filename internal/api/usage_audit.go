@@ -34,17 +34,31 @@ type usageLimits struct {
 	Variables        int   `json:"variables"`
 	Connections      int   `json:"connections"`
 	VariableBytes    int   `json:"variable_bytes"`
+	Tables           int   `json:"tables"`
+	TableRows        int   `json:"table_rows"`
+	RowBytes         int   `json:"row_bytes"`
+	StateKeys        int   `json:"state_keys"`
+	StoredBytes      int   `json:"stored_bytes"`
+	FileBytes        int64 `json:"file_bytes"`
+	RunFileBytes     int64 `json:"run_file_bytes"`
+	StoredFileBytes  int64 `json:"stored_file_bytes"`
 }
 
 type usageNow struct {
-	Workflows     int `json:"workflows"`
-	Webhooks      int `json:"webhooks"`
-	APIKeys       int `json:"api_keys"`
-	Secrets       int `json:"secrets"`
-	Variables     int `json:"variables"`
-	VariableBytes int `json:"variable_bytes"`
-	Connections   int `json:"connections"`
-	RunningRuns   int `json:"running_runs"`
+	Workflows       int   `json:"workflows"`
+	Webhooks        int   `json:"webhooks"`
+	APIKeys         int   `json:"api_keys"`
+	Secrets         int   `json:"secrets"`
+	Variables       int   `json:"variables"`
+	VariableBytes   int   `json:"variable_bytes"`
+	Connections     int   `json:"connections"`
+	RunningRuns     int   `json:"running_runs"`
+	Tables          int   `json:"tables"`
+	TableRows       int   `json:"table_rows"`
+	StateKeys       int   `json:"state_keys"`
+	StoredBytes     int   `json:"stored_bytes"`
+	Files           int64 `json:"files"`
+	StoredFileBytes int64 `json:"stored_file_bytes"`
 }
 
 type usageDay struct {
@@ -77,9 +91,11 @@ func (s *Server) getUsage(ctx context.Context, in *usageRequest) (*reply, error)
 	if err != nil {
 		return nil, err
 	}
+	limits := usageLimits(actor.Limits())
+	limits.FileBytes = s.Files.MaxBytes(actor.Workspace.Plan)
 	body := usageBody{
 		WorkspaceID: actor.Workspace.ID, Plan: actor.Workspace.Plan, RequestsPerMinute: actor.Workspace.RequestsPerMinute,
-		Limits: usageLimits(actor.Limits()), Current: usageNow(report.Current), Days: make([]usageDay, len(report.Days)),
+		Limits: limits, Current: usageNow(report.Current), Days: make([]usageDay, len(report.Days)),
 	}
 	for i, day := range report.Days {
 		body.Days[i] = usageDay(day)

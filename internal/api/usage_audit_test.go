@@ -60,11 +60,15 @@ func TestUsageOfEachPlan(t *testing.T) {
 		"free": `{"plan": "free", "requests_per_minute": 60, "limits": {"request_body_bytes": 1048576, "payload_bytes": 262144,
 			"steps_per_workflow": 50, "workflows": 100, "webhooks": 20, "api_keys": 20,
 			"steps_per_run": 1000, "output_bytes": 262144, "state_bytes": 8388608, "concurrent_runs": 5, "queued_runs": 1000,
-			"secrets": 100, "variables": 100, "variable_bytes": 1048576, "connections": 20}}`,
+			"secrets": 100, "variables": 100, "variable_bytes": 1048576, "connections": 20,
+			"tables": 10, "table_rows": 10000, "row_bytes": 32768, "state_keys": 1000, "stored_bytes": 16777216,
+			"file_bytes": 26214400, "run_file_bytes": 104857600, "stored_file_bytes": 1073741824}}`,
 		"pro": `{"plan": "pro", "requests_per_minute": 600, "limits": {"request_body_bytes": 2097152, "payload_bytes": 1048576,
 			"steps_per_workflow": 200, "workflows": 1000, "webhooks": 50, "api_keys": 100,
 			"steps_per_run": 10000, "output_bytes": 1048576, "state_bytes": 16777216, "concurrent_runs": 50, "queued_runs": 10000,
-			"secrets": 1000, "variables": 1000, "variable_bytes": 4194304, "connections": 200}}`,
+			"secrets": 1000, "variables": 1000, "variable_bytes": 4194304, "connections": 200,
+			"tables": 100, "table_rows": 100000, "row_bytes": 65536, "state_keys": 10000, "stored_bytes": 268435456,
+			"file_bytes": 536870912, "run_file_bytes": 2147483648, "stored_file_bytes": 21474836480}}`,
 	} {
 		w := sharedServer(t).newTestWorkspaceWith(t, `{"name": "n", "plan": "`+plan+`"}`)
 		wantContains(t, w.call("GET", "/v1/usage", "").wantStatus(200).json(), want)
@@ -98,13 +102,19 @@ func TestAudit(t *testing.T) {
 		},
 		{"connection.updated", "conn", "PATCH /v1/connections/$conn", `{"fields": {"token": "t0ps3cret too"}}`, `{"name": "shop"}`},
 		{"connection.deleted", "conn", "DELETE /v1/connections/$conn", "", `{"name": "shop"}`},
+		{"table.created", "tbl", "POST /v1/tables", `{"name": "customers", "columns": [{"name": "a", "type": "text"}]}`, `{"name": "customers"}`},
+		{"table.updated", "tbl", "PATCH /v1/tables/$tbl", `{"name": "clients"}`, `{"name": "customers"}`},
+		{"table.deleted", "tbl", "DELETE /v1/tables/$tbl", "", `{"name": "clients"}`},
 		{"oauth_app.created", "app", "POST /v1/oauth-apps", `{"integration": "slack", "client_id": "c", "client_secret": "t0ps3cret"}`, `{"integration": "slack"}`},
 		{"oauth_app.deleted", "app", "DELETE /v1/oauth-apps/$app", "", `{"integration": "slack"}`},
 		{"workflow.deleted", "wf", "DELETE /v1/workflows/$wf", "", `{"name": "Greet"}`},
 	}
-	kinds := map[string]string{"wf": "workflow", "wh": "webhook", "key": "api_key", "secret": "secret", "variable": "variable", "conn": "connection", "app": "oauth_app"}
+	kinds := map[string]string{"wf": "workflow", "wh": "webhook", "key": "api_key", "secret": "secret", "variable": "variable", "conn": "connection", "app": "oauth_app", "tbl": "table"}
 	w.names["secret"], w.names["variable"] = "token", "region"
 	for _, deed := range deeds {
+		if n := strings.Count(string(openapi.YAML), "- "+deed.action+"\n"); n != 2 {
+			t.Errorf("the document lists the action %s %d times, want it for entries and for the filter", deed.action, n)
+		}
 		method, path := splitCall(deed.call)
 		a := w.call(method, path, deed.body)
 		if method == http.MethodPost {

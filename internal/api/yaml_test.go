@@ -144,7 +144,7 @@ func TestYAMLRequests(t *testing.T) {
 		for _, route := range routes() {
 			takes := routeName(route) == "PATCH /v1/workflows/{id}" || routeName(route) == "POST /v1/workflows/{id}/validate" ||
 				routeName(route) == "POST /v1/workflows/import"
-			if takes || route.Method == http.MethodGet {
+			if takes || route.Method == http.MethodGet || streamsBody(route.Method, route.Path) {
 				continue
 			}
 			id, _, _, _ := collection(route)

@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
@@ -25,6 +26,10 @@ type Admin struct {
 	// serverURL returns the base URL of the server that runs the command; nil if
 	// none does.
 	serverURL func() string
+	// files is what the server that runs the command uses; nil if none does.
+	files *file.Service
+	// openPlace returns where the bytes of files are.
+	openPlace func() (filesPlace, error)
 }
 
 // WithAdmin calls do with the data of an existing installation. While a server has
@@ -53,6 +58,7 @@ func openAdmin(ctx context.Context, data config.Data) (*Admin, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
+	admin.openPlace = func() (filesPlace, error) { return openFilesPlace(ctx, c, data) }
 	return admin, nil
 }
 

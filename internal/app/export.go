@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
@@ -30,11 +31,29 @@ func ExportTo(ctx context.Context, data config.Data, to io.Writer) (rows int64, 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	return c.export(ctx, to)
+	place, err := c.openRecordedPlace(ctx, data)
+	if err != nil {
+		return 0, err
+	}
+	return c.export(ctx, place.blobs, to)
 }
 
-// export writes the database to an archive.
-func (c *core) export(ctx context.Context, to io.Writer) (rows int64, err error) {
+// openRecordedPlace opens the place of the files, which must be the one that the settings
+// name.
+func (c *core) openRecordedPlace(ctx context.Context, data config.Data) (filesPlace, error) {
+	recorded, err := c.store.RecordedFilesPlace(ctx)
+	if err != nil {
+		return filesPlace{}, err
+	}
+	place, err := openFilesPlace(ctx, c, data)
+	if err == nil {
+		err = place.is(recorded)
+	}
+	return place, err
+}
+
+// export writes the database and the bytes of files to an archive.
+func (c *core) export(ctx context.Context, blobs blob.Store, to io.Writer) (rows int64, err error) {
 	check, err := c.store.KeyCheck(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the installation: %w", err)
@@ -48,8 +67,8 @@ func (c *core) export(ctx context.Context, to io.Writer) (rows int64, err error)
 	if err != nil {
 		return 0, err
 	}
-	if err := store.Export(ctx, c.db, w); err != nil {
-		return 0, err
+	if err := store.Export(ctx, c.db, blobs, w); err != nil {
+		return 0, explainMissingBytes(err)
 	}
 	return w.Rows(), w.Close()
 }

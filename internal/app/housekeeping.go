@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/usage"
@@ -45,6 +46,7 @@ type housekeeper struct {
 	usage       *usage.Service
 	inbox       *trigger.Inbox
 	connections *connection.Service
+	files       *file.Service
 }
 
 // flushPeriodically saves usage counts, times of last use and failed
@@ -108,6 +110,7 @@ func (h *housekeeper) sweep(ctx context.Context) error {
 		}
 		now := clock.Now()
 		h.purge(ctx, func() (bool, error) { return st.PurgeDeleted(ctx, purgeBatch) })
+		h.purge(ctx, func() (bool, error) { return st.PurgeTables(ctx, purgeBatch) })
 		if now.Sub(pruned) >= pruneEvery {
 			h.purge(ctx, func() (bool, error) { return pruner.Batch(ctx, now, purgeBatch) })
 			h.purge(ctx, func() (bool, error) { return st.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
@@ -115,6 +118,8 @@ func (h *housekeeper) sweep(ctx context.Context) error {
 			pruned = now
 		}
 		h.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
+		h.purge(ctx, func() (bool, error) { return h.files.SweepExpired(ctx) })
+		h.purge(ctx, func() (bool, error) { return false, h.files.SweepOrphans(ctx) })
 		if now.Sub(expired) >= expireEvery {
 			h.expire(ctx, now)
 			expired = now
@@ -127,6 +132,7 @@ func (h *housekeeper) expire(ctx context.Context, now time.Time) {
 	st := h.data.store
 	h.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
 	h.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
+	h.purge(ctx, func() (bool, error) { return st.PurgeKeys(ctx, now, purgeBatch) })
 	h.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestRetention), purgeBatch) })
 	h.purge(ctx, func() (bool, error) {
 		return st.PurgeOld(ctx, now.Add(-event.Retention), purgeBatch/4) // it deletes from four tables

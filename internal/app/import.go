@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
-	"github.com/stepmill/stepmill/internal/vault"
 )
 
 // Import writes an export into an empty location and returns the number of rows.
@@ -61,7 +59,11 @@ func ImportFrom(ctx context.Context, data config.Data, from io.Reader) (rows int
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	err = store.Import(ctx, c.db, r, clock.Now())
+	place, err := openFilesPlace(ctx, c, data)
+	if err != nil {
+		return 0, err
+	}
+	err = store.Import(ctx, c.db, store.FilesTarget{Place: place.name, Blobs: place.blobs}, r, clock.Now())
 	if errors.Is(err, store.ErrInstalled) {
 		err = fmt.Errorf("%w: name an empty --data-dir, or an empty database", err)
 	}
@@ -95,18 +97,14 @@ func openForImport(ctx context.Context, data config.Data) (_ *core, release func
 // checkExportKey rejects an export that the current master key cannot decrypt.
 // Without the right key, its secrets could not be read after the import.
 func checkExportKey(data config.Data, check []byte) error {
-	key, err := readMasterKey(data)
+	matches, err := masterKeyMatches(data, check)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no master key %s: an import needs the master key of the exported installation; put it there, or pass it with --master-key-file or STEPMILL_MASTER_KEY", data.KeyFile())
 	}
 	if err != nil {
 		return err
 	}
-	v, err := vault.New(key, nil)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(v.Check(), check) {
+	if !matches {
 		return fmt.Errorf("the master key %s is not the one that the export was encrypted with: pass that one with --master-key-file or STEPMILL_MASTER_KEY", data.KeyLocation())
 	}
 	return nil

@@ -27,7 +27,7 @@ func newRunCounts() *runCounts {
 
 // metricSources returns the functions that collect the metrics.
 func (s *Server) metricSources() []telemetry.Source {
-	return []telemetry.Source{s.collectNode, s.collectAPI, s.collectRuns, s.collectOutgoing, s.collectStore}
+	return []telemetry.Source{s.collectNode, s.collectAPI, s.collectRuns, s.collectOutgoing, s.collectStore, s.collectFiles}
 }
 
 func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
@@ -115,7 +115,7 @@ func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	m.SetAll(telemetry.StoreErrors, stats.Errors)
 	m.Set(telemetry.StoreWaiting, float64(stats.Waiting))
 	m.SetAll(telemetry.PostgresConns, stats.Connections)
-	s.collectFiles(m)
+	s.collectDatabaseFiles(m)
 	s.collectOldestTransaction(ctx, m)
 	now := clock.Now()
 	backlog, err := s.data.store.Backlog(ctx, now)
@@ -140,7 +140,20 @@ func (s *Server) collectOldestTransaction(ctx context.Context, m *telemetry.Scra
 	m.Set(telemetry.PostgresXact, oldest.Seconds())
 }
 
-func (s *Server) collectFiles(m *telemetry.Scrape) {
+func (s *Server) collectFiles(_ context.Context, m *telemetry.Scrape) {
+	stats := s.files.Stats()
+	m.Set(telemetry.FileBytes, float64(stats.BytesWritten), "in")
+	m.Set(telemetry.FileBytes, float64(stats.BytesRead), "out")
+	m.Set(telemetry.FilesWritten, float64(stats.FilesWritten))
+	m.Set(telemetry.FilesRemoved, float64(stats.FilesRemoved))
+	m.Set(telemetry.FileBlobsDeleted, float64(stats.BlobsDeleted), "removed")
+	m.Set(telemetry.FileBlobsDeleted, float64(stats.Orphans), "orphaned")
+	m.Set(telemetry.FileStreams, float64(stats.Writing), "in")
+	m.Set(telemetry.FileStreams, float64(stats.Downloads), "out")
+	m.Set(telemetry.FileStreamsWaiting, float64(stats.WaitingToWrite))
+}
+
+func (s *Server) collectDatabaseFiles(m *telemetry.Scrape) {
 	if s.data.lite == nil {
 		return // PostgreSQL has the files
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/node"
@@ -29,8 +30,10 @@ import (
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/state"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/table"
 	"github.com/stepmill/stepmill/internal/trigger"
 	triggers "github.com/stepmill/stepmill/internal/trigger/catalog"
 	hooks "github.com/stepmill/stepmill/internal/trigger/webhook"
@@ -50,6 +53,8 @@ type Server struct {
 	role   string
 
 	data        storage
+	files       *file.Service
+	filesPlace  filesPlace
 	runner      runner
 	cluster     *cluster // nil: a single process
 	front       front
@@ -160,11 +165,10 @@ func (s *Server) abortStart() error { return errors.Join(s.data.undoStart(), s.c
 func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	st, v := s.data.store, s.data.vault
 	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
-	s.runner.egress = s.newEgress(policy)
-	if s.runner.scripts, err = s.newSandbox(); err != nil {
+	if err := s.openResources(ctx, data, policy); err != nil {
 		return err
 	}
-	actions, err := catalog.New(catalog.Deps{HTTP: s.runner.egress, Runs: childStarter{s}, Scripts: s.runner.scripts})
+	actions, err := catalog.New(catalog.Deps{HTTP: s.runner.egress, Runs: childStarter{s}, Scripts: s.runner.scripts, Tables: st, Keys: st})
 	if err != nil {
 		return err
 	}
@@ -184,7 +188,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	links := run.NewLinks(st, v, s.publicURL)
 	s.housekeeper = housekeeper{
 		data: &s.data, runner: &s.runner, node: s.node, keepRuns: s.config.KeepRuns, log: s.log,
-		usage: usage.NewService(st), inbox: trigger.NewInbox(st), connections: connections,
+		usage: usage.NewService(st), inbox: trigger.NewInbox(st), connections: connections, files: s.files,
 	}
 	programs := workflow.NewPrograms(st, actions, types.Format())
 	outbox, queued, err := s.newDispatcher(ctx, data)
@@ -194,7 +198,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.runs = run.NewService(st, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
 	s.runner.runs.QueuedInMemory(queued)
 	s.runner.engine = engine.New(engine.Config{
-		Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Log: s.log,
+		Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, Log: s.log,
 	})
 	if s.cluster != nil {
 		s.runner.engine.CheckLease(s.cluster.member.HoldsLease)
@@ -210,10 +214,11 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.front.api = api.New(api.Services{
 		Auth: s.data.auth, Accounts: s.data.accounts, Actions: actions, Workflows: workflows, Runs: s.runner.runs, Links: links, Audit: audit.NewService(st), Usage: s.housekeeper.usage,
 		Triggers:    trigger.NewService(types, st, workflows, s.runner.runs, v, s.housekeeper.inbox, s.publicURL),
-		Hooks:       hooks.NewHooks(st, programs, s.runner.runs, secrets, s.housekeeper.inbox),
+		Hooks:       hooks.NewHooks(st, programs, s.runner.runs, secrets, s.housekeeper.inbox, s.files),
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Connections: connections,
+		Tables:      table.NewService(st), State: state.NewService(st), Files: s.files,
 		Previews:    previews,
 		StepTester:  run.NewStepTester(previews, programs, s.runner.engine),
 		Idempotency: idempotency.NewService(st, v),
@@ -225,6 +230,16 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role), StorageStalled: s.storageStalled(),
 	})
 	return nil
+}
+
+// openResources opens what steps use: outbound requests, script processes and files.
+func (s *Server) openResources(ctx context.Context, data config.Data, policy egress.Policy) (err error) {
+	s.runner.egress = s.newEgress(policy)
+	if s.runner.scripts, err = s.newSandbox(); err != nil {
+		return err
+	}
+	s.files, err = s.newFiles(ctx, data)
+	return err
 }
 
 // newEgress builds the client for requests to other servers.
@@ -278,7 +293,8 @@ func (s *Server) newDispatcher(ctx context.Context, data config.Data) (outbox we
 	// Other nodes take over the runs of a dead one, and the store limits the runs of a
 	// workspace and knows which of them wait.
 	r.dispatch, r.adoptRuns, r.shareSlots = s.cluster.dispatch, func(context.Context) error { return nil }, func() {}
-	return st.OutboxOf(s.node), func(string) bool { return false }, nil
+	// Another node may have started at the same time, with another place for files.
+	return st.OutboxOf(s.node), func(string) bool { return false }, checkFilesPlace(ctx, s.data.core, s.filesPlace, false)
 }
 
 // publicURL returns the base URL of links to the service. A worker without a

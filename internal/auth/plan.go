@@ -45,11 +45,25 @@ type Limits struct {
 	// VariableBytes limits the total size of all variables: a run that refers to
 	// one reads them all.
 	VariableBytes int
+	// Tables and TableRows are how many tables there may be and how many rows they
+	// may have together. RowBytes limits a single row.
+	Tables    int
+	TableRows int
+	RowBytes  int
+	StateKeys int
+	// StoredBytes limits the total size of all rows and keys.
+	StoredBytes int
+	// FileBytes limits a file, RunFileBytes what the files that a run creates have
+	// together, and StoredFileBytes what the files of the workspace have together.
+	FileBytes       int64
+	RunFileBytes    int64
+	StoredFileBytes int64
 }
 
 const (
 	kib = 1 << 10
 	mib = 1 << 20
+	gib = 1 << 30
 )
 
 // MaxRequestBody is the largest request body that any plan allows.
@@ -83,6 +97,8 @@ func (p Plan) Limits() Limits {
 			Workflows: 10_000, Webhooks: 500, APIKeys: 500,
 			StepsPerRun: 50_000, OutputBytes: 1 * mib, StateBytes: 32 * mib, ConcurrentRuns: 1_000, QueuedRuns: 100_000,
 			Secrets: 10_000, Variables: 10_000, Connections: 2_000, VariableBytes: 16 * mib,
+			Tables: 1_000, TableRows: 1_000_000, RowBytes: 128 * kib, StateKeys: 100_000, StoredBytes: 2048 * mib,
+			FileBytes: 5 * gib, RunFileBytes: 20 * gib, StoredFileBytes: 500 * gib,
 		}
 	case Pro:
 		return Limits{
@@ -90,6 +106,8 @@ func (p Plan) Limits() Limits {
 			Workflows: 1_000, Webhooks: 50, APIKeys: 100,
 			StepsPerRun: 10_000, OutputBytes: 1 * mib, StateBytes: 16 * mib, ConcurrentRuns: 50, QueuedRuns: 10_000,
 			Secrets: 1_000, Variables: 1_000, Connections: 200, VariableBytes: 4 * mib,
+			Tables: 100, TableRows: 100_000, RowBytes: 64 * kib, StateKeys: 10_000, StoredBytes: 256 * mib,
+			FileBytes: 512 * mib, RunFileBytes: 2 * gib, StoredFileBytes: 20 * gib,
 		}
 	default:
 		return Limits{
@@ -97,6 +115,8 @@ func (p Plan) Limits() Limits {
 			Workflows: 100, Webhooks: 20, APIKeys: 20,
 			StepsPerRun: 1_000, OutputBytes: 256 * kib, StateBytes: 8 * mib, ConcurrentRuns: 5, QueuedRuns: 1_000,
 			Secrets: 100, Variables: 100, Connections: 20, VariableBytes: 1 * mib,
+			Tables: 10, TableRows: 10_000, RowBytes: 32 * kib, StateKeys: 1_000, StoredBytes: 16 * mib,
+			FileBytes: 25 * mib, RunFileBytes: 100 * mib, StoredFileBytes: 1 * gib,
 		}
 	}
 }

@@ -27,6 +27,8 @@ func TestPlanLimits(t *testing.T) {
 				RequestBodyBytes: mib, PayloadBytes: 256 * kib, StepsPerWorkflow: 50, Workflows: 100, Webhooks: 20, APIKeys: 20,
 				StepsPerRun: 1_000, OutputBytes: 256 * kib, StateBytes: 8 * mib, ConcurrentRuns: 5, QueuedRuns: 1_000,
 				Secrets: 100, Variables: 100, Connections: 20, VariableBytes: mib,
+				Tables: 10, TableRows: 10_000, RowBytes: 32 * kib, StateKeys: 1_000, StoredBytes: 16 * mib,
+				FileBytes: 25 * mib, RunFileBytes: 100 * mib, StoredFileBytes: 1024 * mib,
 			}, 60, auth.Retention{KeepRuns: 7 * day, RunsPerWorkflow: 10_000},
 		},
 		{
@@ -34,6 +36,8 @@ func TestPlanLimits(t *testing.T) {
 				RequestBodyBytes: 2 * mib, PayloadBytes: mib, StepsPerWorkflow: 200, Workflows: 1_000, Webhooks: 50, APIKeys: 100,
 				StepsPerRun: 10_000, OutputBytes: mib, StateBytes: 16 * mib, ConcurrentRuns: 50, QueuedRuns: 10_000,
 				Secrets: 1_000, Variables: 1_000, Connections: 200, VariableBytes: 4 * mib,
+				Tables: 100, TableRows: 100_000, RowBytes: 64 * kib, StateKeys: 10_000, StoredBytes: 256 * mib,
+				FileBytes: 512 * mib, RunFileBytes: 2048 * mib, StoredFileBytes: 20 * 1024 * mib,
 			}, 600, auth.Retention{KeepRuns: 30 * day},
 		},
 		{
@@ -41,6 +45,8 @@ func TestPlanLimits(t *testing.T) {
 				RequestBodyBytes: 4 * mib, PayloadBytes: 2 * mib, StepsPerWorkflow: 500, Workflows: 10_000, Webhooks: 500, APIKeys: 500,
 				StepsPerRun: 50_000, OutputBytes: mib, StateBytes: 32 * mib, ConcurrentRuns: 1_000, QueuedRuns: 100_000,
 				Secrets: 10_000, Variables: 10_000, Connections: 2_000, VariableBytes: 16 * mib,
+				Tables: 1_000, TableRows: 1_000_000, RowBytes: 128 * kib, StateKeys: 100_000, StoredBytes: 2048 * mib,
+				FileBytes: 5 * 1024 * mib, RunFileBytes: 20 * 1024 * mib, StoredFileBytes: 500 * 1024 * mib,
 			}, 0, auth.Retention{KeepRuns: 30 * day},
 		},
 	} {

@@ -18,7 +18,7 @@ func (c *backupCommand) Run(con *console, data config.Data) error {
 	var err error
 	switch {
 	case con.admin != nil:
-		return con.admin.WriteBackup(con.out) // for the command that has asked for it
+		return con.admin.WriteBackup(con, con.out) // for the command that has asked for it
 	case c.File != stdio:
 		err = app.Backup(con, data, c.File)
 	case isTerminal(con.out):

@@ -27,6 +27,7 @@ type commands struct {
 	Keys       keysCommand       `cmd:"" help:"Manage API keys."`
 	Users      usersCommand      `cmd:"" help:"List users and create sign-in links."`
 	Audit      auditCommand      `cmd:"" help:"Verify the audit log."`
+	Files      filesCommand      `cmd:"" help:"Verify the bytes of files."`
 	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
 	Workflows  workflowsCommand  `cmd:"" help:"Create workflows."`
 	Templates  templatesCommand  `cmd:"" help:"List workflow templates."`
@@ -62,7 +63,7 @@ func runInServer(ctx context.Context, admin *app.Admin, args []string, stdout, s
 }
 
 // serverCommands are the commands that a server runs for another process.
-var serverCommands = []string{"keys", "users", "audit", "workspaces", "workflows", "backup"}
+var serverCommands = []string{"keys", "users", "audit", "files", "workspaces", "workflows", "backup"}
 
 func run(con *console) (status int) {
 	defer func() {

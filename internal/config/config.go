@@ -20,6 +20,7 @@ import (
 type Data struct {
 	Dir string `name:"data-dir" env:"STEPMILL_DATA_DIR" default:"./stepmill-data" placeholder:"DIR" help:"Directory of the database and the master key (default: ${default})."`
 	Database
+	FilesURL      string `name:"files-url" env:"STEPMILL_FILES_URL" placeholder:"URL" help:"Bucket for the bytes of files, such as s3://bucket/prefix?region=eu-central-1, with &endpoint=URL for a server other than AWS. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (default: files in the data directory, or rows of the shared database)."`
 	MasterKeyFile string `env:"STEPMILL_MASTER_KEY_FILE" placeholder:"FILE" help:"File with the master key (default: master.key in the data directory, created on first start)."`
 	MasterKey     string `env:"STEPMILL_MASTER_KEY" placeholder:"KEY" help:"The master key itself, 32 bytes in base64 or hex. Prefer a file or the environment variable."`
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// unsignedPayload is the hash of a body that is streamed and therefore not signed.
-const unsignedPayload = "UNSIGNED-PAYLOAD"
-
 // signAWS returns a function that signs requests with AWS Signature Version 4.
 func signAWS(service, region string, credentials aws.Credentials) func(*http.Request) error {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = service == "s3" })
@@ -36,9 +33,6 @@ func payloadHash(r *http.Request) (string, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		sum := sha256.Sum256(nil)
 		return hex.EncodeToString(sum[:]), nil
-	}
-	if r.GetBody == nil {
-		return unsignedPayload, nil
 	}
 	body, err := r.GetBody()
 	if err != nil {

@@ -83,9 +83,16 @@ const acceptPause = 100 * time.Millisecond
 type Handler func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int)
 
 // Serve runs the commands that arrive until the context ends, and then waits for
-// those that are running, whose context ends too. It goes on after an error.
+// those that are running, whose context ends too, and until the listener is closed. It
+// goes on after an error.
 func Serve(ctx context.Context, listener net.Listener, handle Handler) {
-	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	// It must not remove the socket of the next server.
+	closed := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(closed)
+		_ = listener.Close()
+	})
+	defer func() { <-closed }()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {

@@ -11,7 +11,7 @@ type Credential interface {
 	Allows(u *url.URL) bool
 	// Apply adds the credential to a request, right before it is sent. It replaces
 	// headers of the same name. It must not consume the body; GetBody returns another
-	// reader of it, and is nil if the body is streamed.
+	// reader of it.
 	Apply(r *http.Request) error
 }
 

@@ -46,9 +46,6 @@ func newRedirect(req *http.Request, to *url.URL, status int) (*http.Request, err
 	if err != nil || !keepsBody {
 		return next, err
 	}
-	if req.GetBody == nil {
-		return nil, fail(InvalidRequest, nil, "%s redirects the request with its body, which is streamed and cannot be sent again", req.URL.Hostname())
-	}
 	next.GetBody, next.ContentLength = req.GetBody, req.ContentLength
 	if next.Body, err = req.GetBody(); err != nil {
 		return nil, fail(InvalidRequest, err, "the body of the request could not be read")

@@ -25,10 +25,10 @@ type Request struct {
 	// Credential is added to the request, and to its redirects as far as it allows
 	// them. A request to a host that it does not allow is an error.
 	Credential Credential
-	// Upload is streamed as the body of the request, in place of Body. It is closed
-	// when it was sent or the request is over; Close must end a Read in progress. A
-	// redirect that would send it again is an error.
-	Upload io.ReadCloser
+	// Upload opens the body of the request, which is streamed in place of Body. It is
+	// opened again to sign it, or to send it again after a redirect. Each reader is
+	// closed when it was read or the request is over; Close must end a Read in progress.
+	Upload func() (io.ReadCloser, error)
 	// UploadLength is the length of Upload in bytes. If it is zero, the length is
 	// unknown and the body is sent in chunks. Another length than announced is an
 	// error, unless the server has responded before it is noticed.
@@ -78,7 +78,7 @@ func (c *Client) prepare(ctx context.Context, r Request, up *upload) (*http.Requ
 	}
 	req, err := newHTTPRequest(ctx, method, u, header, r.Body)
 	if err == nil && up != nil {
-		up.attach(req)
+		err = up.attach(req)
 	}
 	return req, err
 }

@@ -23,6 +23,8 @@ type Stream struct {
 	Header http.Header
 	// URL is the URL of the response, after redirects.
 	URL string
+	// Decoded reports whether the body was sent compressed.
+	Decoded bool
 
 	host      string
 	upload    *upload
@@ -105,10 +107,10 @@ func (c *Client) open(ctx context.Context, r Request, cancel context.CancelFunc)
 		return nil, err
 	}
 	var once sync.Once
+	body := newDecodedBody(resp, cmp.Or(max(r.MaxBody, 0), defaultMaxBody))
 	return &Stream{
-		Status: resp.StatusCode, Header: resp.Header, URL: resp.Request.URL.String(),
-		host: resp.Request.URL.Hostname(), upload: up, ctx: ctx, truncate: r.Truncate,
-		body: newDecodedBody(resp, cmp.Or(max(r.MaxBody, 0), defaultMaxBody)),
+		Status: resp.StatusCode, Header: resp.Header, URL: resp.Request.URL.String(), Decoded: body.gzipped,
+		host: resp.Request.URL.Hostname(), upload: up, ctx: ctx, truncate: r.Truncate, body: body,
 		end: func(err error) {
 			once.Do(func() {
 				unregister()

@@ -4,17 +4,21 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"sync"
 	"sync/atomic"
 )
 
 // upload is the streamed body of a request. It reports when the body cannot be
 // read or does not have its length, so that the server is not blamed for it.
 type upload struct {
-	from   io.ReadCloser
+	from   func() (io.ReadCloser, error)
 	length int64 // zero or less if it is unknown
-	read   int64
-	closed atomic.Bool
 	failed atomic.Pointer[Error]
+
+	mu     sync.Mutex
+	over   bool
+	bodies []*uploadBody // that are open
 }
 
 // newUpload returns the streamed body of a request, or nil if it has none.
@@ -26,28 +30,32 @@ func newUpload(r Request) *upload {
 }
 
 // attach makes the upload the body of a request.
-func (u *upload) attach(req *http.Request) {
-	req.Body, req.GetBody, req.ContentLength = u, nil, -1
+func (u *upload) attach(req *http.Request) (err error) {
+	if req.Body, err = u.open(); err != nil {
+		return err
+	}
+	req.GetBody, req.ContentLength = u.open, -1
 	if u.length > 0 {
 		req.ContentLength = u.length
 	}
+	return nil
 }
 
-// Read implements io.Reader.
-func (u *upload) Read(p []byte) (int, error) {
-	n, err := u.from.Read(p)
-	u.read += int64(n)
-	eof := errors.Is(err, io.EOF)
-	switch {
-	case u.closed.Load(): // the request is over, for another reason
-		return n, err
-	case err != nil && !eof:
-		return n, u.fail(fail(InvalidRequest, err, "the body of the request could not be read"))
-	case u.length > 0 && (u.read > u.length || eof && u.read < u.length):
-		return n, u.fail(fail(InvalidRequest, nil, "the body of the request does not have the announced length of %d bytes", u.length))
-	default:
-		return n, err
+// open opens the body from its beginning.
+func (u *upload) open() (io.ReadCloser, error) {
+	from, err := u.from()
+	if err != nil {
+		return nil, u.fail(fail(InvalidRequest, err, "the body of the request could not be read"))
 	}
+	body := &uploadBody{of: u, from: from}
+	u.mu.Lock()
+	over := u.over
+	u.bodies = append(u.bodies, body)
+	u.mu.Unlock()
+	if over {
+		_ = body.Close() // nobody reads it
+	}
+	return body, nil
 }
 
 // fail records why the body could not be sent.
@@ -64,18 +72,53 @@ func (u *upload) failure() *Error {
 	return u.failed.Load()
 }
 
-// Close implements io.Closer. It ends a read in progress.
-func (u *upload) Close() error {
-	if u.closed.Swap(true) {
-		return nil
-	}
-	return u.from.Close()
-}
-
 // close closes the body of a request, if it has one. The transport does the same
 // for a body that it has sent, but not for one that it waits for.
 func (u *upload) close() {
-	if u != nil {
-		_ = u.Close() // the request is over
+	if u == nil {
+		return
 	}
+	u.mu.Lock()
+	u.over = true
+	open := slices.Clone(u.bodies)
+	u.mu.Unlock()
+	for _, body := range open {
+		_ = body.Close() // the request is over
+	}
+}
+
+// uploadBody is one reader of an upload.
+type uploadBody struct {
+	of     *upload
+	from   io.ReadCloser
+	read   int64
+	closed atomic.Bool
+}
+
+// Read implements io.Reader.
+func (b *uploadBody) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.read += int64(n)
+	eof, length := errors.Is(err, io.EOF), b.of.length
+	switch {
+	case b.closed.Load(): // the request is over, for another reason
+		return n, err
+	case err != nil && !eof:
+		return n, b.of.fail(fail(InvalidRequest, err, "the body of the request could not be read"))
+	case length > 0 && (b.read > length || eof && b.read < length):
+		return n, b.of.fail(fail(InvalidRequest, nil, "the body of the request does not have the announced length of %d bytes", length))
+	default:
+		return n, err
+	}
+}
+
+// Close implements io.Closer. It ends a read in progress.
+func (b *uploadBody) Close() error {
+	if b.closed.Swap(true) {
+		return nil
+	}
+	b.of.mu.Lock()
+	b.of.bodies = slices.DeleteFunc(b.of.bodies, func(other *uploadBody) bool { return other == b })
+	b.of.mu.Unlock()
+	return b.from.Close()
 }

@@ -40,6 +40,13 @@ type source struct {
 	closed atomic.Int64
 }
 
+func (s *source) open() (io.ReadCloser, error) { return s, nil }
+
+// once opens a body that is sent only once.
+func once(body io.ReadCloser) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return body, nil }
+}
+
 func (s *source) Close() error {
 	s.closed.Add(1)
 	return nil
@@ -55,7 +62,7 @@ func TestStreamsARequestBody(t *testing.T) {
 	for length, want := range map[int64]string{5: "PUT 5 [] hello <nil>", 0: "PUT -1 [chunked] hello <nil>", -1: "PUT -1 [chunked] hello <nil>"} {
 		for _, stream := range []bool{true, false} {
 			body := &source{Reader: strings.NewReader("hello")}
-			request := egress.Request{Workspace: "w", Method: "PUT", URL: server.URL, Upload: body, UploadLength: length, Header: http.Header{"Content-Length": {"3"}}}
+			request := egress.Request{Workspace: "w", Method: "PUT", URL: server.URL, Upload: body.open, UploadLength: length, Header: http.Header{"Content-Length": {"3"}}}
 			got := do(t, client, request, stream)
 			if got != want || body.closed.Load() != 1 {
 				t.Errorf("length %d: got %q, want %q; the body was closed %d times", length, got, want, body.closed.Load())
@@ -100,7 +107,7 @@ func TestStreamsInBothDirections(t *testing.T) {
 	})
 	client := newClient(t, egress.Config{Policy: internet})
 	reader, writer := io.Pipe()
-	stream := openStream(t, client, egress.Request{Method: "POST", URL: server.URL, Upload: reader})
+	stream := openStream(t, client, egress.Request{Method: "POST", URL: server.URL, Upload: once(reader)})
 	for _, part := range []string{"a", "b", "c"} {
 		if _, err := io.WriteString(writer, part); err != nil {
 			t.Fatal(err)
@@ -140,7 +147,7 @@ func TestUploadFailures(t *testing.T) {
 			t.Parallel()
 			client := newClient(t, egress.Config{Policy: internet})
 			body := &source{Reader: tc.from}
-			_, err := client.Stream(t.Context(), egress.Request{Workspace: "w", Method: "POST", URL: server.URL, Upload: body, UploadLength: tc.length})
+			_, err := client.Stream(t.Context(), egress.Request{Workspace: "w", Method: "POST", URL: server.URL, Upload: body.open, UploadLength: tc.length})
 			if e := wantError(t, err, egress.InvalidRequest); !strings.Contains(e.Message, "the body of the request") {
 				t.Errorf("the message is %q", e.Message)
 			}
@@ -159,16 +166,16 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// The body is closed even if it is never read, and a blocked read of it ends.
+// The body of a rejected request is not opened, and a blocked read of a body ends with
+// its request.
 func TestUploadIsClosedWithItsRequest(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, egress.Config{Policy: internet})
-	never := &source{Reader: strings.NewReader("x")}
-	_, err := client.Stream(t.Context(), egress.Request{Workspace: "w", URL: "http://127.0.0.1/", Upload: never})
+	_, err := client.Stream(t.Context(), egress.Request{Workspace: "w", URL: "http://127.0.0.1/", Upload: func() (io.ReadCloser, error) {
+		t.Error("the body of a rejected request was opened")
+		return http.NoBody, nil
+	}})
 	wantError(t, err, egress.Denied)
-	if never.closed.Load() != 1 {
-		t.Errorf("the body of a rejected request was closed %d times", never.closed.Load())
-	}
 	received := make(chan struct{})
 	server := serve(t, outside, func(_ http.ResponseWriter, r *http.Request) {
 		close(received)
@@ -180,7 +187,7 @@ func TestUploadIsClosedWithItsRequest(t *testing.T) {
 		<-received
 		cancel()
 	}()
-	_, err = client.Stream(ctx, egress.Request{Workspace: "w", Method: "POST", URL: server.URL, Upload: reader})
+	_, err = client.Stream(ctx, egress.Request{Workspace: "w", Method: "POST", URL: server.URL, Upload: once(reader)})
 	wantError(t, err, egress.Cancelled)
 	if _, err := io.WriteString(writer, "x"); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("writing to the body of a cancelled request: %v", err)
@@ -188,7 +195,7 @@ func TestUploadIsClosedWithItsRequest(t *testing.T) {
 	wantReleased(t, client, 2)
 }
 
-// A streamed body cannot be sent twice. A redirect that drops it is followed.
+// A redirect that keeps the body sends it again from its beginning.
 func TestRedirectOfAStreamedBody(t *testing.T) {
 	t.Parallel()
 	server := serve(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -197,20 +204,63 @@ func TestRedirectOfAStreamedBody(t *testing.T) {
 		case "/303":
 			http.Redirect(w, r, "/end", http.StatusSeeOther)
 		case "/307":
-			http.Redirect(w, r, "/end", http.StatusTemporaryRedirect)
+			http.Redirect(w, r, "/308", http.StatusTemporaryRedirect)
+		case "/308":
+			http.Redirect(w, r, "/end", http.StatusPermanentRedirect)
 		default:
-			fmt.Fprintf(w, "%s %s", r.Method, body)
+			fmt.Fprintf(w, "%s %d %s", r.Method, r.ContentLength, body)
 		}
 	})
 	client := newClient(t, egress.Config{Policy: internet})
+	var opened, closed atomic.Int64
 	request := func(path string) egress.Request {
-		return egress.Request{Workspace: "w", Method: "POST", URL: server.URL + path, FollowRedirects: true, Upload: io.NopCloser(strings.NewReader("hello"))}
+		return egress.Request{Workspace: "w", Method: "POST", URL: server.URL + path, FollowRedirects: true, UploadLength: 5, Upload: func() (io.ReadCloser, error) {
+			opened.Add(1)
+			return countedBody{strings.NewReader("hello"), &closed}, nil
+		}}
 	}
-	if got := do(t, client, request("/303"), true); got != "GET " {
-		t.Errorf("after a redirect with 303: %q", got)
+	for path, want := range map[string]string{"/303": "GET 0 ", "/307": "POST 5 hello", "/end": "POST 5 hello"} {
+		if got := do(t, client, request(path), true); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
 	}
-	if _, err := client.Stream(t.Context(), request("/307")); err == nil || !strings.Contains(wantError(t, err, egress.InvalidRequest).Message, "cannot be sent again") {
-		t.Errorf("after a redirect with 307: %v", err)
+	if opened.Load() != 5 || closed.Load() != 5 {
+		t.Errorf("the body was opened %d times and closed %d times, want 5", opened.Load(), closed.Load())
+	}
+	wantReleased(t, client, 3)
+}
+
+type countedBody struct {
+	io.Reader
+	closed *atomic.Int64
+}
+
+func (b countedBody) Close() error {
+	b.closed.Add(1)
+	return nil
+}
+
+// A body that cannot be opened again fails the request with its cause.
+func TestUploadThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	server := serve(t, outside, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/end", http.StatusTemporaryRedirect)
+	})
+	client := newClient(t, egress.Config{Policy: internet})
+	broken := errors.New("the disk is broken")
+	for _, works := range []int{0, 1} {
+		left := works
+		_, err := client.Stream(t.Context(), egress.Request{Workspace: "w", Method: "POST", URL: server.URL, FollowRedirects: true, Upload: func() (io.ReadCloser, error) {
+			if left == 0 {
+				return nil, broken
+			}
+			left--
+			return io.NopCloser(strings.NewReader("hello")), nil
+		}})
+		wantError(t, err, egress.InvalidRequest)
+		if !errors.Is(err, broken) {
+			t.Errorf("%v does not have its cause", err)
+		}
 	}
 	wantReleased(t, client, 2)
 }
@@ -220,7 +270,7 @@ func TestResetDuringTheUpload(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, egress.Config{Policy: internet})
 	url := rawServer(t, func(conn net.Conn) { _ = conn.(*net.TCPConn).SetLinger(0) })
-	_, err := client.Stream(t.Context(), egress.Request{Workspace: "w", Method: "POST", URL: url, Upload: io.NopCloser(zeroes{})})
+	_, err := client.Stream(t.Context(), egress.Request{Workspace: "w", Method: "POST", URL: url, Upload: once(io.NopCloser(zeroes{}))})
 	wantError(t, err, egress.ConnectionFailed)
 	wantReleased(t, client, 1)
 }

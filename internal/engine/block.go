@@ -29,6 +29,8 @@ type block interface {
 	ended() bool
 	// settle settles the step of a block that has ended.
 	settle()
+	// ofRounds returns the rounds of the block.
+	ofRounds() *rounds
 }
 
 // openBlock starts a block.
@@ -51,8 +53,12 @@ type rounds struct {
 	next    int            // index of the next round to start
 	frames  map[int]*frame // open rounds
 	outputs []any
-	failure *run.Failure // of the first round that failed
-	done    bool         // no more rounds start
+	// outputBytes is about how many bytes the outputs have. If they are too many, spilled
+	// is the output of the loop.
+	outputBytes int
+	spilled     map[string]any
+	failure     *run.Failure // of the first round that failed
+	done        bool         // no more rounds start
 }
 
 func newRounds(s *runState, p stepRef) rounds {
@@ -65,6 +71,8 @@ func (r *rounds) openNext(item, previous any) {
 	r.next++
 }
 
+func (r *rounds) ofRounds() *rounds { return r }
+
 func (r *rounds) open() map[int]*frame { return r.frames }
 
 // close stores the output of a round and drops its frame.
@@ -74,6 +82,11 @@ func (r *rounds) close(round *frame) {
 		r.outputs = append(r.outputs, nil)
 	}
 	r.outputs[round.n] = round.output()
+	size := len("null")
+	if last := round.steps[len(round.steps)-1]; last != nil && last.Status == run.StepSucceeded {
+		size = len(last.Output)
+	}
+	r.outputBytes += size + len(",")
 }
 
 // end closes a round. After a failed one, the other open rounds finish but no more
@@ -101,14 +114,17 @@ func (r *rounds) settle() {
 	if r.outputs == nil {
 		r.outputs = []any{}
 	}
-	output := map[string]any{"items": r.outputs}
+	output := r.spilled
+	if output == nil {
+		output = map[string]any{"items": r.outputs}
+	}
 	if r.failure == nil {
-		s.succeed(p, output)
+		s.succeed(p, output, nil)
 		return
 	}
 	// The outputs of a failed loop count towards the size of the run, as those of a
 	// loop that succeeded do.
-	_, _ = s.encodeOutput(p, output)
+	_, _ = s.encodeOutput(p, output, nil)
 	p.step().Output = nil
 	s.fail(p, *r.failure)
 }

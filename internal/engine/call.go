@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // stopGrace is how long an action may take to stop after its timeout or cancellation.
@@ -55,6 +56,10 @@ func (d *driver) callWithin(ctx context.Context, p stepRef, limit time.Duration,
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	files := d.newCallFiles()
+	if files != nil {
+		call.req.Files = files
+	}
 	done := make(chan result, 1)
 	begun := clock.Monotonic()
 	go func() {
@@ -64,6 +69,9 @@ func (d *driver) callWithin(ctx context.Context, p stepRef, limit time.Duration,
 	}()
 	r := d.supervise(ctx, p, limit, done, call.log)
 	r.took = time.Since(begun)
+	if r.files = files; r.err != nil {
+		files.drop() // also if the action was abandoned
+	}
 	return r
 }
 
@@ -128,6 +136,7 @@ type call struct {
 	// hidden are the values that must not be stored of the step, without those of its
 	// connection.
 	hidden []string
+	mask   outputMask
 }
 
 // prepare prepares the call of the action of a step.
@@ -137,15 +146,18 @@ func (d *driver) prepare(p stepRef) *call {
 		at: p, action: p.compiled().Action.Action, logger: d.log.With("step", step.Path), hidden: d.secrets.hiddenOf(step),
 		log: &stepLog{path: step.Path, attempt: step.Attempt, mask: d.secrets.maskOf(step), late: p.compiled().Masked != nil},
 	}
+	c.mask = d.state.outputMask(p)
 	c.req, c.err = d.request(step)
 	c.req.Log = c.log.write
+	c.req.Mask = func(output map[string]any) (map[string]any, error) { return c.mask.apply(output) }
 	return c
 }
 
 // connect gives the action a connection, whose secrets are kept out of the log.
 func (c *call) connect(connection action.Connection) {
 	c.req.Connection = &connection
-	c.log.hide(mask.New(slices.Concat(c.hidden, connection.Secrets)))
+	c.mask.values.secrets = mask.New(slices.Concat(c.hidden, connection.Secrets))
+	c.log.hide(c.mask.values.secrets)
 }
 
 // do calls the action. A panic makes only this step fail.
@@ -168,15 +180,39 @@ func (c *call) do(ctx context.Context) (out result) {
 		out.result, out.err = c.action.Run(ctx, c.req)
 		failpoint.Hit(failpoint.AfterEffect, c.req.IdempotencyKey)
 	}
+	if out.err == nil && out.result.Wait == nil && out.result.Checkpoint == nil {
+		out.err = c.encode(ctx, &out)
+	}
 	return out
+}
+
+// encode encodes the output of the action. Lists that make it too large become list
+// files.
+func (c *call) encode(ctx context.Context, out *result) error {
+	output := action.Object(out.result.Output)
+	encoded, err := strictjson.Encode(output)
+	if err != nil {
+		return err
+	}
+	if c.req.Files != nil && len(encoded) > c.req.MaxOutput {
+		s := spiller{files: c.req.Files, mask: c.mask, limit: c.req.MaxOutput}
+		if output, err = s.spill(ctx, output, len(encoded)); err != nil {
+			return err
+		}
+		if encoded, err = strictjson.Encode(output); err != nil {
+			return err
+		}
+	}
+	out.result.Output, out.encoded = output, encoded
+	return nil
 }
 
 // request returns the request for the action of a step.
 func (d *driver) request(step *run.Step) (action.Request, error) {
 	req := action.Request{
 		Now: clock.Now(), Began: step.StartedAt, Workspace: d.state.snap.WorkspaceID, IdempotencyKey: d.state.snap.ID + "/" + step.Path,
-		Run:   action.Run{ID: d.state.snap.ID, Path: step.Path, Depth: d.state.snap.Depth, Trial: d.isTest},
-		State: step.State, MaxOutput: d.state.limits.OutputBytes,
+		Run:   action.Run{ID: d.state.snap.ID, WorkflowID: d.state.snap.WorkflowID, Path: step.Path, Depth: d.state.snap.Depth, Trial: d.isTest},
+		State: step.State, MaxOutput: d.state.limits.OutputBytes, Plan: d.state.snap.Plan,
 	}
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt
@@ -188,9 +224,11 @@ func (d *driver) request(step *run.Step) (action.Request, error) {
 	req.MaskedInput, _ = value.(map[string]any)
 	if req.Input = d.secrets.inputs[step]; req.Input == nil {
 		req.Input = req.MaskedInput
+	} else if d.state.files {
+		req.MaskedInput, _ = expr.CopyFiles(req.MaskedInput, req.Input).(map[string]any)
 	}
 	if step.Answer != nil {
-		value, err := expr.FromJSON(step.Answer)
+		value, err := expr.FromJSONWithFiles(step.Answer, step.AnswerFiles)
 		if err != nil {
 			return req, err
 		}

@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/run"
@@ -37,6 +40,10 @@ func (s *runState) checkpoint(p stepRef, checkpoint action.Checkpoint) error {
 	s.dropState(step)
 	s.addSize(len(state))
 	step.Status, step.State, step.CheckpointAttempt = run.StepRunning, state, step.Attempt
+	for _, f := range checkpoint.Files {
+		step.StateFiles = append(step.StateFiles, f.ID)
+	}
+	s.hold(checkpoint.Files)
 	step.WakeAt, step.Deadline, step.Awaits, step.Reason = nil, nil, "", ""
 	s.changes.progress = true
 	return nil
@@ -45,7 +52,7 @@ func (s *runState) checkpoint(p stepRef, checkpoint action.Checkpoint) error {
 // dropState removes the state of a step.
 func (s *runState) dropState(step *run.Step) {
 	s.size -= len(step.State)
-	step.State, step.CheckpointAttempt = nil, 0
+	step.State, step.StateFiles, step.CheckpointAttempt = nil, nil, 0
 }
 
 // sealStates replaces the states of steps that are about to be stored.
@@ -55,7 +62,11 @@ func (d *driver) sealStates(ctx context.Context, steps []run.Step) error {
 		if step.State == nil {
 			continue
 		}
-		state, err := d.engine.vault.Seal(ctx, d.stateRef(step), step.State)
+		plain, err := withStateFiles(step)
+		if err != nil {
+			return err
+		}
+		state, err := d.engine.vault.Seal(ctx, d.stateRef(step), plain)
 		if err != nil {
 			return err
 		}
@@ -83,9 +94,35 @@ func (d *driver) openStates(ctx context.Context, steps []run.Step) error {
 		if err != nil {
 			return err
 		}
-		steps[i].State = state
+		if steps[i].State, steps[i].StateFiles, err = splitStateFiles(state); err != nil {
+			return &corruptError{fmt.Errorf("the state of step %q: %w", step.Path, err)}
+		}
 	}
 	return nil
+}
+
+// stateFilesMark begins a stored state that has files. JSON never begins with it.
+const stateFilesMark = "\x00"
+
+// withStateFiles returns the state of a step as it is stored: after a line with the ids
+// of its files, if there are any.
+func withStateFiles(step run.Step) ([]byte, error) {
+	if len(step.StateFiles) == 0 {
+		return step.State, nil
+	}
+	ids, err := json.Marshal(step.StateFiles)
+	return slices.Concat([]byte(stateFilesMark), ids, []byte("\n"), step.State), err
+}
+
+// splitStateFiles is the opposite of withStateFiles.
+func splitStateFiles(stored []byte) (state []byte, files []string, err error) {
+	rest, marked := bytes.CutPrefix(stored, []byte(stateFilesMark))
+	if !marked {
+		return stored, nil, nil
+	}
+	ids, state, _ := bytes.Cut(rest, []byte("\n"))
+	err = json.Unmarshal(ids, &files)
+	return state, files, err
 }
 
 // stateRef returns the location that the state of a step is sealed for. That of a

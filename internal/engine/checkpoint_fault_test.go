@@ -99,36 +99,36 @@ func (s *checkpointStore) beforePage(_ context.Context, req action.Request, page
 	return nil
 }
 
-func (s *checkpointStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (held bool, err error) {
+func (s *checkpointStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (committed run.Committed, err error) {
 	kind := s.next()
 	switch kind {
 	case crashBefore:
 		s.crash()
 	case failBefore:
-		return false, errInjected
+		return run.Committed{}, errInjected
 	case cancelBefore:
 		s.cancel(lease.RunID)
 	case restart:
 		s.stops <- struct{}{}
 	}
 	if s.isDead() {
-		return false, errInjected
+		return run.Committed{}, errInjected
 	}
-	if held, err = s.Store.Commit(ctx, lease, of, d); err == nil && held {
+	if committed, err = s.Store.Commit(ctx, lease, of, d); err == nil && committed.Held {
 		s.note(of, d)
 	}
 	switch kind {
 	case crashAfter:
 		s.crash()
-		return false, errInjected
+		return run.Committed{}, errInjected
 	case failAfter:
-		return false, errInjected
+		return run.Committed{}, errInjected
 	case cancelAfter:
 		if d.Finish == nil {
 			s.cancel(lease.RunID)
 		}
 	}
-	return held, err
+	return committed, err
 }
 
 // note records the committed progress.

@@ -26,7 +26,7 @@ func newCrashingStore(st engine.Store, commits int, happened bool) *crashingStor
 	return m
 }
 
-func (m *crashingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+func (m *crashingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (run.Committed, error) {
 	switch left := m.left.Add(-1); {
 	case left >= 0:
 		return m.Store.Commit(ctx, lease, of, d)
@@ -36,7 +36,7 @@ func (m *crashingStore) Commit(ctx context.Context, lease run.Lease, of run.Run,
 		}
 		close(m.dead)
 	}
-	return false, errInjected
+	return run.Committed{}, errInjected
 }
 
 // TestCrashAtEveryCommit crashes the engine before or after its n-th commit, for every n
@@ -48,8 +48,9 @@ func TestCrashAtEveryCommit(t *testing.T) {
 		steps, payload string
 		calls          map[string]int
 	}{
-		"branches": {steps: branches, payload: "{}", calls: map[string]int{"a": 1, "b": 1, "f": 1, "d": 1}},
-		"loops":    {steps: loops, payload: `{"items": [1, 2, 3]}`, calls: map[string]int{"one": 3, "look": 3}},
+		"branches":   {steps: branches, payload: "{}", calls: map[string]int{"a": 1, "b": 1, "f": 1, "d": 1}},
+		"operations": {steps: operations, payload: `{"items": [1, 2, 3, 4]}`, calls: map[string]int{"alert": 1}},
+		"loops":      {steps: loops, payload: `{"items": [1, 2, 3]}`, calls: map[string]int{"one": 3, "look": 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,6 +67,16 @@ const (
 		{"id": "w", "needs": ["c"], "uses": "flow.wait", "with": {"for": "20ms"}},
 		{"id": "f", "needs": ["a"], "on_error": "continue", "uses": "test.effect", "with": {"call": "f", "fails": "no"}},
 		{"id": "d", "needs": ["b", "w", "f"], "uses": "test.effect", "with": {"call": "d", "returns": {"n": "${{ steps.b.output.n * steps.c.output.n }}"}}}]`
+	operations = `[
+		{"id": "lines", "foreach": "trigger.payload.items", "parallel": 2, "steps": [
+			{"id": "once", "uses": "state.set", "with": {"key": "alert", "value": "${{ item }}", "if_absent": true, "expires_in": "24h"}},
+			{"id": "count", "uses": "state.increment", "with": {"key": "n", "by": "${{ item }}", "scope": "workspace"}},
+			{"id": "alert", "if": "steps.once.output.set", "uses": "test.effect", "with": {"call": "alert", "returns": {"n": "${{ item }}"}}}]},
+		{"id": "a", "needs": ["lines"], "uses": "state.increment", "with": {"key": "a"}},
+		{"id": "b", "needs": ["lines"], "uses": "state.increment", "with": {"key": "b", "by": 2}},
+		{"id": "c", "needs": ["lines"], "on_error": "continue", "uses": "table.increment", "with": {"table": "none", "key": "x", "column": "n"}},
+		{"id": "read", "needs": ["a", "b", "c"], "uses": "state.get", "with": {"key": "n", "scope": "workspace"}},
+		{"id": "gone", "uses": "state.delete", "with": {"key": "a"}}]`
 	loops = `[
 		{"id": "lines", "foreach": "trigger.payload.items", "parallel": 2, "steps": [
 			{"id": "one", "uses": "test.effect", "with": {"call": "one", "returns": {"n": "${{ item }}"}}},
@@ -120,5 +131,5 @@ func withoutTimes(d run.Detail) string {
 			d.Steps[i].Output = nil
 		}
 	}
-	return history(d)
+	return withoutIDs(history(d))
 }

@@ -31,6 +31,8 @@ type driver struct {
 	fresh  *run.Snapshot // the run as it was started; nil if it must be read
 	isTest bool
 	stale  bool // the store has newer state: the run has to be read again
+	// stopped reports whether the engine stopped while the run was waiting for files.
+	stopped bool
 
 	state      runState      // the steps of the run
 	changes    pendingCommit // what the next commit writes
@@ -167,7 +169,8 @@ func (d *driver) pause(ctx context.Context, length time.Duration) bool {
 // commit writes a decision and retries while the store fails. It returns false if
 // the lease is lost or the engine stops.
 func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
-	held, sealed := false, false
+	var committed run.Committed
+	sealed, attempts := false, 0
 	done := d.retryStore(ctx, "write a checkpoint", func() (err error) {
 		if !sealed {
 			if err := d.sealStates(ctx, decision.Steps); err != nil {
@@ -175,21 +178,26 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 			}
 			sealed = true
 		}
-		held, err = d.engine.store.Commit(ctx, d.lease, d.state.snap.Run, decision)
+		attempts++
+		committed, err = d.engine.store.Commit(ctx, d.lease, d.state.snap.Run, decision)
 		if d.stale = errors.Is(err, run.ErrAnswered); d.stale {
 			return nil // retrying does not help
 		}
 		return err
 	})
+	d.settleFiles(decision.Files, done && attempts == 1 && !committed.Held)
 	if !done || d.stale {
 		return false
 	}
 	failpoint.Hit(failpoint.AfterCheckpoint, d.lease.RunID)
-	if !held {
+	if !committed.Held {
 		d.engine.counts.leasesLost.Add(1)
 		d.log.Info("lost the lease of a run; dropping its uncommitted work")
 	}
-	return held
+	if len(committed.Answers) > 0 {
+		d.state.setAnswers(committed.Answers)
+	}
+	return committed.Held
 }
 
 // fail makes the run fail for a reason outside of its steps.
@@ -205,6 +213,7 @@ func (d *driver) recoverPanic(ctx context.Context) {
 		return
 	}
 	d.log.Error("panic while executing a run", "panic", cause, "stack", string(debug.Stack()))
+	d.dropFiles()
 	d.changes.discard() // they may be inconsistent
 	d.fail(context.WithoutCancel(ctx), run.CodeInternal, "The run failed because of an internal error in Stepmill.")
 }

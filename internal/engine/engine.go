@@ -6,12 +6,12 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/dispatch"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
@@ -23,8 +23,10 @@ type Store interface {
 	Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error)
 	Snapshot(ctx context.Context, runID string) (*run.Snapshot, error)
 	// Answers reads the answers to the open steps of a run, by step path.
-	Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error)
-	Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (held bool, err error)
+	Answers(ctx context.Context, runID string) (map[string]run.StepAnswer, error)
+	Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (run.Committed, error)
+	// Perform performs the operation of a step test and returns its answer.
+	Perform(ctx context.Context, op action.Operation) (run.StepAnswer, error)
 }
 
 const (
@@ -44,6 +46,7 @@ type Engine struct {
 	links       Links
 	vault       Vault
 	connections Connections
+	files       Files
 	log         *slog.Logger
 
 	// holdsLease reports whether this node still owns its runs.
@@ -69,6 +72,7 @@ type Config struct {
 	Links       Links
 	Connections Connections
 	Vault       Vault
+	Files       Files
 	Log         *slog.Logger
 }
 
@@ -76,7 +80,7 @@ type Config struct {
 func New(config Config) *Engine {
 	return &Engine{
 		store: config.Store, source: config.Source, node: config.Node, log: config.Log, programs: config.Programs, values: config.Values,
-		links: config.Links, connections: config.Connections, vault: config.Vault, active: map[string]*driver{},
+		links: config.Links, connections: config.Connections, vault: config.Vault, files: config.Files, active: map[string]*driver{},
 		holdsLease: func() bool { return true }, counts: newCounts(config.Programs.Catalog()),
 	}
 }
@@ -135,6 +139,7 @@ func (e *Engine) processOnce(stop context.Context, wake run.Wake) (run.Wake, boo
 	d.lease = lease
 	d.epoch.Store(lease.Epoch)
 	failpoint.Hit(failpoint.AfterClaim, wake.RunID)
+	defer d.dropFiles()
 	defer d.recoverPanic(ctx)
 	switch {
 	case !d.load(ctx):

@@ -138,7 +138,7 @@ type flaky struct {
 	after  int // commits that succeed and are reported as failed
 }
 
-func (f *flaky) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+func (f *flaky) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (run.Committed, error) {
 	f.mu.Lock()
 	fail, hide := f.before > 0, f.after > 0
 	if fail {
@@ -148,13 +148,13 @@ func (f *flaky) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 	}
 	f.mu.Unlock()
 	if fail {
-		return false, errInjected
+		return run.Committed{}, errInjected
 	}
-	held, err := f.Store.Commit(ctx, lease, of, d)
+	committed, err := f.Store.Commit(ctx, lease, of, d)
 	if hide {
-		return false, errInjected
+		return run.Committed{}, errInjected
 	}
-	return held, err
+	return committed, err
 }
 
 func TestFailedCommitsAreRetried(t *testing.T) {

@@ -21,7 +21,7 @@ func (s *runState) storeFailedOutput(p stepRef, value map[string]any) {
 	step := p.step()
 	output, err := strictjson.Encode(value)
 	if err == nil {
-		output, err = s.hideSelected(p.compiled().Masked, s.secrets.maskOf(step).secrets.JSON(output))
+		output, err = s.hideSelected(p.compiled().Masked, s.secrets.maskOf(step).secrets.JSON(output), nil)
 	}
 	if err != nil {
 		s.log.Error("cannot encode the output of a failed step", "step", step.Path, "error", err)

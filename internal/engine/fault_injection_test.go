@@ -287,15 +287,15 @@ func (p *faultyStore) Activate(ctx context.Context, wake run.Wake, node string) 
 	return lease, ok, err
 }
 
-func (p *faultyStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (held bool, err error) {
+func (p *faultyStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (committed run.Committed, err error) {
 	err = p.write(lease.RunID, func() error {
-		held, err = p.Store.Commit(ctx, lease, of, d)
-		if err == nil && held {
+		committed, err = p.Store.Commit(ctx, lease, of, d)
+		if err == nil && committed.Held {
 			p.observer.committed(lease.RunID, d)
 		}
 		return err
 	})
-	return held, err
+	return committed, err
 }
 
 // write performs a write with the fault for it, if any.

@@ -11,59 +11,81 @@ import (
 type foreach struct {
 	rounds
 	items    []any
-	deferred []*frame // open rounds reused by a retry, in order; they resume as others end
+	file     *fileItems // the items, if the list is a list file
+	deferred []*frame   // open rounds reused by a retry, in order; they resume as others end
 }
 
 func newForeach(s *runState, p stepRef) (*foreach, error) {
-	items, err := s.items(p)
+	items, list, err := s.items(p)
 	if err != nil {
 		return nil, err
 	}
-	return &foreach{rounds: newRounds(s, p), items: items}, nil
+	b := &foreach{rounds: newRounds(s, p), items: items}
+	if list != nil {
+		b.file = &fileItems{file: list}
+	}
+	return b, nil
 }
 
-// items returns the items of a foreach. They are evaluated once and stored as the
-// input of the step, so that they are the same after a restart.
-func (s *runState) items(p stepRef) ([]any, error) {
+// count returns the number of items.
+func (b *foreach) count() int {
+	if b.file != nil {
+		return b.file.file.List.Count
+	}
+	return len(b.items)
+}
+
+// items returns the items of a foreach, an array or a list file. They are evaluated once
+// and stored as the input of the step, so that they are the same after a restart.
+func (s *runState) items(p stepRef) ([]any, *expr.File, error) {
 	step := p.step()
 	if step.Input != nil {
 		stored := step.Input
 		if step.State != nil { // the input is masked
 			stored = step.State
 		}
-		value, err := expr.FromJSON(stored)
+		value, err := expr.FromJSONWithFiles(stored, step.InputFiles)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		input, _ := value.(map[string]any)
 		items, _ := input["items"].([]any)
-		return items, nil
+		list, _ := input["items"].(*expr.File)
+		return items, list, nil
 	}
 	p.env.Now, p.env.Seed = step.StartedAt, s.seedOf(step.Path, "foreach")
-	items, err := p.compiled().Block.Items.EvalList(p.env, expr.Budget{})
+	items, list, err := p.compiled().Block.Items.EvalItems(p.env, expr.Budget{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	input, err := strictjson.Encode(map[string]any{"items": items})
+	whole := map[string]any{"items": items}
+	if list != nil {
+		whole["items"] = list
+	}
+	input, err := strictjson.Encode(whole)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	step.InputFiles = s.filesIn(whole)
+	s.refer(whole)
 	shown := s.secrets.foundMask.JSON(input)
 	s.setInput(step, shown)
 	if !bytes.Equal(shown, input) {
 		s.setUnmasked(step, input)
 	}
-	return items, nil
+	return items, list, nil
 }
 
 // openNext opens the next round. A round without an item, which only a retry can
-// reuse, has that of the enclosing loop. Previous is that of the enclosing repeat.
+// reuse, has that of the enclosing loop. Previous is that of the enclosing repeat. The
+// item of a list file is read before the round advances.
 func (b *foreach) openNext() {
-	item := b.of.item()
+	item, unread := b.of.item(), b.file != nil && b.next < b.count()
 	if b.next < len(b.items) {
 		item = b.items[b.next]
 	}
 	b.rounds.openNext(item, b.of.previous())
+	b.frames[b.next-1].unread = unread
 }
 
 // start opens rounds up to the limit of parallel rounds.
@@ -75,7 +97,7 @@ func (b *foreach) start() bool {
 		case len(b.deferred) > 0:
 			b.frames[b.deferred[0].n] = b.deferred[0]
 			b.deferred = b.deferred[1:]
-		case b.next < len(b.items):
+		case b.next < b.count():
 			b.openNext()
 		default:
 			b.done = true
@@ -83,7 +105,7 @@ func (b *foreach) start() bool {
 		}
 		begun = true
 	}
-	b.done = b.done || len(b.deferred) == 0 && b.next == len(b.items)
+	b.done = b.done || len(b.deferred) == 0 && b.next >= b.count()
 	return begun
 }
 

@@ -21,6 +21,7 @@ type frame struct {
 	env     *expr.Env
 	of      *stepRef // the block of the round; nil for the run itself
 	n       int      // index of the round
+	unread  bool     // the item of the round must be read from a list file
 }
 
 // stepRef refers to a step of a frame.
@@ -100,7 +101,7 @@ func (p stepRef) publish() error {
 	}
 	entry, err := step.Seen()
 	if err == nil && step.State != nil {
-		entry.Output, err = expr.FromJSON(step.State)
+		entry.Output, err = expr.FromJSONWithFiles(step.State, step.OutputFiles)
 	}
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/table"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected histories")
@@ -31,6 +32,7 @@ var update = flag.Bool("update", false, "rewrite the expected histories")
 //	steps.json          the steps of the workflow
 //	settings.json       its settings
 //	payload.json        the payload of the run
+//	table NAME.json     the columns of a table and its key
 //	workflow NAME.json  the steps of another workflow; @NAME is replaced by its id
 //	answers.json        the answers to steps, by their paths
 //	waiting             what the run waits for when they are given
@@ -108,7 +110,7 @@ func golden(t *testing.T, s *goldenCase) {
 	detail := w.endOf(id)
 	got := map[string]string{"waiting": waiting, "history": history(detail), "logs": w.logs(id)}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
-		text := runIDs.ReplaceAllString(got[name], "<run>")
+		text := withoutIDs(got[name])
 		if *update {
 			s.set(name, text)
 		} else if diff := cmp.Diff(s.part(name, ""), text); diff != "" {
@@ -126,6 +128,9 @@ func golden(t *testing.T, s *goldenCase) {
 func (s *goldenCase) begin(w *world) string {
 	steps := s.part("steps.json", "")
 	for _, f := range s.Files {
+		if name, ok := strings.CutPrefix(f.Name, "table "); ok {
+			w.table(strings.TrimSuffix(name, ".json"), f.Data)
+		}
 		if name, ok := strings.CutPrefix(f.Name, "workflow "); ok {
 			id := w.workflow(string(f.Data))
 			steps = strings.ReplaceAll(steps, "@"+strings.TrimSuffix(name, ".json"), id)
@@ -134,7 +139,30 @@ func (s *goldenCase) begin(w *world) string {
 	return w.startRun(w.workflowWith(steps, s.part("settings.json", "{}")), s.part("payload.json", "{}"))
 }
 
-var runIDs = regexp.MustCompile(`run_[0-9a-z]{26}`)
+var (
+	ids   = regexp.MustCompile(`(run|row)_[0-9a-z]{26}`)
+	times = regexp.MustCompile(`"((?:created|updated|expires)_at)":"[^"]*"`)
+)
+
+// withoutIDs replaces the ids and the times of runs and rows.
+func withoutIDs(text string) string {
+	return times.ReplaceAllString(ids.ReplaceAllString(text, "<$1>"), `"$1":"<time>"`)
+}
+
+// table creates a table with the given columns and key, as JSON.
+func (w *world) table(name string, definition []byte) {
+	w.t.Helper()
+	var t struct {
+		Columns []table.NewColumn `json:"columns"`
+		Key     string            `json:"key"`
+	}
+	if err := json.Unmarshal(definition, &t); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := table.NewService(w.store).Create(context.WithoutCancel(w.t.Context()), w.actor, name, t.Columns, t.Key); err != nil {
+		w.t.Fatal(err)
+	}
+}
 
 // answerAll gives each answer when its step waits for it, and returns what the run was
 // waiting for at that time.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,16 +19,21 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
 	"github.com/stepmill/stepmill/internal/action/dataset"
+	"github.com/stepmill/stepmill/internal/action/keys"
 	"github.com/stepmill/stepmill/internal/action/logwrite"
+	"github.com/stepmill/stepmill/internal/action/rows"
 	"github.com/stepmill/stepmill/internal/action/stop"
 	"github.com/stepmill/stepmill/internal/action/subrun"
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/blob/blobtest"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/state"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
@@ -228,11 +234,16 @@ type world struct {
 	pages       *pages
 	notifier    *testNotifier // of approvals
 	connections *connections
+	blobs       *blobtest.Memory
+	files       *file.Service
 	actor       auth.Actor
 	flows       *workflow.Service
 	runs        *run.Service
 	watchers    *run.Watchers
-	details     atomic.Int64 // completions that carried a detail
+	details     atomic.Int64          // completions that carried a detail
+	reads       atomic.Pointer[error] // that steps read keys with; nil: none
+	// openFails, if not nil, returns the error of the n-th time that a file is opened.
+	openFails func(n int) error
 	// childStarts, if not nil, is called before a step starts a run.
 	childStarts func(parent string)
 
@@ -299,21 +310,38 @@ func (w *world) setUp() {
 	}
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
 	w.vault, w.values = v, secret.NewService(w.store, v)
+	if w.blobs == nil {
+		w.blobs = blobtest.NewMemory()
+	}
+	w.files = file.NewService(file.Config{
+		Store: w.store, Blobs: w.blobs, Keys: v, Capacity: file.Capacity{Writers: 16, Readers: 16, IO: 16}, Exclusive: true, Log: slog.New(slog.DiscardHandler),
+	})
 	w.links = run.NewLinks(w.store, v, func() string {
 		if w.nowhere.Load() {
 			return ""
 		}
 		return "https://flows.example"
 	})
-	catalog, err := action.NewCatalog(
-		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(), w.effects.queued(), w.pages.entry(),
-	)
+	entries := []action.Entry{
+		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(), w.effects.queued(), w.pages.entry(), filesEntry(w.effects), listEntry(), partsEntry(),
+	}
+	catalog, err := action.NewCatalog(slices.Concat(entries, rows.Entries(w.store), keys.Entries(keyReader{w}))...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.flows, w.plans = workflow.NewService(w.store, catalog, nil, names{w.values}, trigger.NewArming(nil, nil)), workflow.NewPrograms(w.store, catalog, nil)
 	w.runs = run.NewService(w.store, w.plans, w.watchers, w, pubsub.NewBroker())
 	w.runs.QueuedInMemory(w.queued)
+}
+
+// keyReader reads keys unless reads fail.
+type keyReader struct{ w *world }
+
+func (r keyReader) GetKey(ctx context.Context, scope state.Scope, name string) (*state.Key, error) {
+	if err := r.w.reads.Load(); err != nil {
+		return nil, *err
+	}
+	return r.w.store.GetKey(ctx, scope, name)
 }
 
 // names lists the secrets and variables of a workspace.
@@ -343,7 +371,7 @@ func (w *world) StartChild(ctx context.Context, c subrun.Child) (string, error) 
 		ctx = context.WithoutCancel(ctx) // do not abort a write in progress
 	}
 	return w.runs.StartChild(ctx, run.Child{
-		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Depth: c.Run.Depth + 1, Began: c.Began,
+		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Files: c.Files, Depth: c.Run.Depth + 1, Began: c.Began,
 		Parent: run.Parent{RunID: c.Run.ID, StepID: c.Run.Path, Waits: c.Waited},
 	})
 }
@@ -377,7 +405,7 @@ func (w *world) start(st engine.Store) *node {
 	ctx, stop := context.WithCancel(context.Background())
 	n := &node{dispatch: local.New(w.store, id, engine.Slots, log), stop: stop}
 	n.engine = engine.New(engine.Config{
-		Node: id, Store: st, Source: n.dispatch, Programs: w.plans, Values: w.values, Links: w.links, Connections: w.connections, Vault: w.vault, Log: log,
+		Node: id, Store: st, Source: n.dispatch, Programs: w.plans, Values: w.values, Links: w.links, Connections: w.connections, Vault: w.vault, Files: &openedFiles{Service: w.files, fails: w.openFails}, Log: log,
 	})
 	w.current.Store(n)
 	if err := n.dispatch.Recover(ctx); err != nil {
@@ -398,21 +426,21 @@ type hooked struct {
 	dead          atomic.Bool
 }
 
-func (h *hooked) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+func (h *hooked) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (run.Committed, error) {
 	if h.before != nil {
 		h.before(lease, d)
 	}
 	if h.dead.Load() {
-		return false, errInjected
+		return run.Committed{}, errInjected
 	}
-	held, err := h.Store.Commit(ctx, lease, of, d)
+	committed, err := h.Store.Commit(ctx, lease, of, d)
 	if h.after != nil {
 		h.after(lease, d)
 	}
-	return held, err
+	return committed, err
 }
 
-func (h *hooked) Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error) {
+func (h *hooked) Answers(ctx context.Context, runID string) (map[string]run.StepAnswer, error) {
 	if h.answers != nil {
 		if err := h.answers(); err != nil {
 			return nil, err

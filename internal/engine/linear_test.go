@@ -119,7 +119,8 @@ func (c *sharedRun) ask(ctx context.Context, d operation) (string, error) {
 		_, ok, err := c.store.Activate(ctx, run.Wake{RunID: r.ID, Epoch: d.epoch}, d.node)
 		return yes(ok, err)
 	case "release":
-		return yes(c.store.Commit(ctx, lease, r, run.Decision{Rev: 1, Release: true, WakeAt: clock.Now().Add(time.Hour)}))
+		committed, err := c.store.Commit(ctx, lease, r, run.Decision{Rev: 1, Release: true, WakeAt: clock.Now().Add(time.Hour)})
+		return yes(committed.Held, err)
 	case "finish":
 		return yes(c.finish(ctx, lease))
 	case "cancel":
@@ -154,7 +155,8 @@ func (c *sharedRun) finish(ctx context.Context, lease run.Lease) (bool, error) {
 		return false, err
 	}
 	end := run.Finish{Status: run.Succeeded, At: now, Event: event}
-	return c.store.Commit(ctx, lease, c.start.Run, run.Decision{Rev: 2, Steps: []run.Step{step}, Finish: &end})
+	committed, err := c.store.Commit(ctx, lease, c.start.Run, run.Decision{Rev: 2, Steps: []run.Step{step}, Finish: &end})
+	return committed.Held, err
 }
 
 func (c *sharedRun) describe() (text string) {

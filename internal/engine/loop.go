@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -10,14 +9,17 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// drive is the main loop of a run: advance as far as possible, commit, start steps
-// with effects, wait for their results.
+// drive is the main loop of a run: advance as far as possible, commit with the
+// operations of steps, start steps with effects, wait for their results.
 func (d *driver) drive(ctx context.Context) {
 	defer d.settleInFlight()
 	for ctx.Err() == nil {
 		d.executions.pending = d.executions.pending[:0]
 		d.advance(ctx, d.state.root)
 		switch {
+		case d.stopped:
+			d.drain(ctx)
+			return
 		case d.state.earlyEnd != nil:
 			d.endEarly(ctx)
 			return
@@ -28,12 +30,12 @@ func (d *driver) drive(ctx context.Context) {
 			d.state.failEarly(run.Failure{Code: run.CodeRunTimeout, Message: fmt.Sprintf("The run exceeded its timeout: its steps were executed for %s.", clock.FormatDuration(d.executions.limit))})
 			d.endEarly(ctx)
 			return
-		case d.changes.full():
+		case d.changes.full() && len(d.changes.operations) == 0:
 			if !d.commit(ctx, d.decide(run.Decision{Executing: d.executions.paths()})) {
 				return
 			}
 			continue
-		case len(d.executions.pending) == 0 && len(d.executions.inFlight) == 0:
+		case len(d.executions.pending)+len(d.executions.inFlight)+len(d.changes.operations) == 0:
 			d.commit(ctx, d.decide(run.Decision{Release: true, WakeAt: d.state.nextWake(&d.executions)}))
 			return
 		}
@@ -47,6 +49,9 @@ func (d *driver) drive(ctx context.Context) {
 		}
 		for _, p := range d.executions.pending {
 			d.executeAsync(ctx, p)
+		}
+		if len(decision.Operations) > 0 && d.stop.Err() == nil {
+			continue // with their answers
 		}
 		if !d.await(ctx) {
 			return
@@ -116,7 +121,8 @@ func (d *driver) conclude(ctx context.Context) {
 	status, failure := frameResult(d.state.root)
 	end := run.Finish{Status: status, Error: failure}
 	if n := len(d.state.root.steps); n > 0 && d.state.snap.Parent != nil && d.state.root.steps[n-1].Status == run.StepSucceeded {
-		end.Output = d.state.root.steps[n-1].Output
+		last := d.state.root.steps[n-1]
+		end.Output, end.OutputFiles = last.Output, last.OutputFiles
 	}
 	d.finish(ctx, end)
 }
@@ -131,7 +137,9 @@ func (d *driver) endEarly(ctx context.Context) {
 func (d *driver) settleInFlight() {
 	d.abort()
 	for range d.executions.inFlight {
-		d.countDropped(<-d.executions.results)
+		dropped := <-d.executions.results
+		dropped.files.drop()
+		d.countDropped(dropped)
 	}
 }
 
@@ -148,7 +156,7 @@ func (d *driver) decide(decision run.Decision) run.Decision {
 // fetchAnswers reads the answers to waiting steps. It retries while the store fails,
 // because a step with an answer must not time out.
 func (d *driver) fetchAnswers(ctx context.Context) {
-	var answers map[string]json.RawMessage
+	var answers map[string]run.StepAnswer
 	d.retryStore(ctx, "read the answers for a run", func() (err error) {
 		answers, err = d.engine.store.Answers(ctx, d.lease.RunID)
 		return err

@@ -157,6 +157,12 @@ func (m *model) behavior(path string, d behavior, s scope) *expectation {
 		return success(1, map[string]any{"v": v})
 	case "bare":
 		return success(1, map[string]any{"value": v})
+	case "count":
+		return success(1, map[string]any{"set": true, "created": anyOutput{}, "value": anyOutput{}, "expires_at": nil})
+	case "refused":
+		return failure(1, "table_not_found", path)
+	case "read":
+		return success(1, map[string]any{"found": false, "value": v, "expires_at": nil})
 	case "log", "stop":
 		return success(1, map[string]any{})
 	case "wait", "past":

@@ -19,15 +19,19 @@ type output struct {
 	// unmasked is what expressions see, if it differs: it has the values that masks of
 	// steps hide. It is stored sealed, as the state of the settled step.
 	unmasked json.RawMessage
+	// files are the JSON pointers of the references to files inside of both.
+	files []string
 }
 
-// encodeOutput encodes and masks an output.
-func (s *runState) encodeOutput(p stepRef, value any) (output, error) {
-	encoded, err := strictjson.Encode(value)
-	if err != nil {
-		return output{}, err
+// encodeOutput encodes an output, unless it is encoded already, and masks it.
+func (s *runState) encodeOutput(p stepRef, value any, encoded []byte) (output, error) {
+	if encoded == nil {
+		var err error
+		if encoded, err = strictjson.Encode(value); err != nil {
+			return output{}, err
+		}
 	}
-	masked, err := s.maskOutput(p, encoded)
+	masked, err := s.maskOutput(p, encoded, s.filesIn(value))
 	if err != nil {
 		return output{}, err
 	}
@@ -35,26 +39,28 @@ func (s *runState) encodeOutput(p stepRef, value any) (output, error) {
 		return output{}, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan allows at most %d", size, s.snap.Plan, limit)}
 	}
 	s.addSize(len(masked.shown))
+	s.refer(value)
 	return masked, nil
 }
 
 // maskOutput masks an output. The values that the mask of the step selects are masked
 // in the run from then on.
-func (s *runState) maskOutput(p stepRef, encoded []byte) (output, error) {
+func (s *runState) maskOutput(p stepRef, encoded []byte, files []string) (output, error) {
 	unmasked := json.RawMessage(s.secrets.maskOf(p.step()).secrets.JSON(encoded))
-	shown, err := s.hideSelected(p.compiled().Masked, unmasked)
+	shown, err := s.hideSelected(p.compiled().Masked, unmasked, files)
 	if err != nil || bytes.Equal(shown, unmasked) {
-		return output{shown: shown}, err
+		return output{shown: shown, files: files}, err
 	}
-	return output{shown: shown, unmasked: unmasked}, nil
+	return output{shown: shown, unmasked: unmasked, files: files}, nil
 }
 
 // hideSelected masks the values that the paths select, here and in the run from now
-// on, and those of earlier steps.
-func (s *runState) hideSelected(paths []mask.Path, unmasked json.RawMessage) (json.RawMessage, error) {
+// on, and those of earlier steps. What describes a file, such as its type, is not such a
+// value, but a selected file is not shown.
+func (s *runState) hideSelected(paths []mask.Path, unmasked json.RawMessage, files []string) (json.RawMessage, error) {
 	shown := unmasked
 	if paths != nil {
-		value, err := expr.FromJSON(unmasked)
+		value, err := expr.FromJSONWithFiles(unmasked, files)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +92,7 @@ func (s *runState) restoreFound(program *workflow.Program) error {
 		if paths == nil || step.State == nil || !step.Status.Settled() {
 			continue
 		}
-		unmasked, err := expr.FromJSON(step.State)
+		unmasked, err := expr.FromJSONWithFiles(step.State, step.OutputFiles)
 		if err != nil {
 			return err
 		}

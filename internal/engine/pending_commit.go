@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -13,6 +14,10 @@ const (
 	maxChanged = 500
 	// recentChanges is how many recent changes are searched for duplicates.
 	recentChanges = 8
+	// maxOperations is the number of operations after which a commit is made. Other
+	// runs of the workspace wait for the commit to change tables or keys. One with a
+	// filter is enough.
+	maxOperations = 32
 )
 
 // pendingCommit collects what the next commit of a run writes.
@@ -24,10 +29,25 @@ type pendingCommit struct {
 	steps    []*run.Step
 	attempts []run.Attempt
 	logs     []run.LogLine
+	// operations are the operations on tables and keys, one for each step at most.
+	operations []stepOperation
+	// retried are the steps whose operation failed and is tried again.
+	retried  []string
+	files    []file.File // that steps have created
+	holds    []string    // ids of other files that they refer to
+	releases []string    // ids of files that no checkpoint needs any more
 	// progress reports whether a step has a new checkpoint.
 	progress bool
+	// awaited reports whether a step needs the commit to continue.
+	awaited bool
 	// unanswered are the steps that settled because no answer arrived.
 	unanswered []string
+}
+
+// stepOperation is the operation of a step.
+type stepOperation struct {
+	step *run.Step
+	op   action.Operation
 }
 
 // add adds a changed step.
@@ -37,9 +57,31 @@ func (c *pendingCommit) add(step *run.Step) {
 	}
 }
 
-// full reports whether there are enough changes for a commit. A loop of pure steps
+// full reports whether a commit must follow. A loop of pure steps
 // must neither block other writes for long nor start over after a crash.
-func (c *pendingCommit) full() bool { return len(c.steps) >= maxChanged }
+func (c *pendingCommit) full() bool {
+	return len(c.steps) >= maxChanged || c.awaited || c.operationsFull()
+}
+
+// operationsFull reports whether there are enough operations for a commit.
+func (c *pendingCommit) operationsFull() bool {
+	last := len(c.operations) - 1
+	return len(c.operations) >= maxOperations || last >= 0 && c.operations[last].op.Rows != nil && c.operations[last].op.Rows.HasFilter()
+}
+
+// blocks reports whether a step continues only after the next commit: it has an
+// operation there, or the answer of its failed one is removed. Both in one commit would
+// repeat the operation if the commit is repeated.
+func (c *pendingCommit) blocks(step *run.Step) bool {
+	return slices.ContainsFunc(c.operations, func(o stepOperation) bool { return o.step == step }) || slices.Contains(c.retried, step.Path)
+}
+
+// awaitFile makes a commit follow if it records a file, which can be read only then. It
+// reports whether that is so.
+func (c *pendingCommit) awaitFile(id string) bool {
+	c.awaited = c.awaited || slices.ContainsFunc(c.files, func(f file.File) bool { return f.ID == id })
+	return c.awaited
+}
 
 // addLogs adds the lines of a step to the log of the run, up to its limit.
 func (c *pendingCommit) addLogs(lines []run.LogLine) {
@@ -56,7 +98,8 @@ func (c *pendingCommit) addLogs(lines []run.LogLine) {
 	}
 }
 
-// take moves the collected changes to a decision.
+// take moves the collected changes to a decision. A run that ends performs no more
+// operations.
 func (c *pendingCommit) take(decision run.Decision) run.Decision {
 	decision.ClearCrashes = c.crashes > 0 && c.progress
 	seen := make(map[*run.Step]bool, len(c.steps))
@@ -71,8 +114,15 @@ func (c *pendingCommit) take(decision run.Decision) run.Decision {
 	if decision.ClearCrashes {
 		c.crashes = 0
 	}
+	if decision.Finish == nil {
+		for _, o := range c.operations {
+			decision.Operations = append(decision.Operations, run.Operation{Path: o.step.Path, Operation: o.op})
+		}
+	}
 	c.rev++
-	decision.Rev, decision.Attempts, decision.Logs, decision.Logged, decision.Unanswered = c.rev, c.attempts, c.logs, c.logged, c.unanswered
+	decision.Rev, decision.Attempts, decision.Logs, decision.Logged = c.rev, c.attempts, c.logs, c.logged
+	decision.Unanswered, decision.Retried = c.unanswered, c.retried
+	decision.Files, decision.Holds, decision.Releases = c.files, c.holds, c.releases
 	c.discard()
 	return decision
 }
@@ -80,4 +130,6 @@ func (c *pendingCommit) take(decision run.Decision) run.Decision {
 // discard drops the collected changes.
 func (c *pendingCommit) discard() {
 	c.steps, c.attempts, c.logs, c.unanswered, c.progress = c.steps[:0], nil, nil, nil, false
+	c.operations, c.retried = nil, nil
+	c.files, c.holds, c.releases, c.awaited = nil, nil, nil, false
 }

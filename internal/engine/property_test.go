@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,12 +16,15 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
 	"github.com/stepmill/stepmill/internal/action/dataset"
+	"github.com/stepmill/stepmill/internal/action/keys"
 	"github.com/stepmill/stepmill/internal/action/logwrite"
+	"github.com/stepmill/stepmill/internal/action/rows"
 	"github.com/stepmill/stepmill/internal/action/stop"
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/state"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
 	"github.com/stepmill/stepmill/test/lane"
@@ -49,12 +53,13 @@ type scenario struct {
 
 func newScenario(t *testing.T) *scenario {
 	s := &scenario{world: newWorld(t)}
-	catalog, err := action.NewCatalog(approval.Entry(nil), dataset.Entry(), logwrite.Entry(), stop.Entry(), wait.Entry(), action.Entry{
+	entries := []action.Entry{approval.Entry(nil), dataset.Entry(), logwrite.Entry(), stop.Entry(), wait.Entry(), {
 		Spec: action.Spec{Name: "test.act", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
 			return s.observer.Load().perform(ctx, req)
 		}),
-	})
+	}}
+	catalog, err := action.NewCatalog(slices.Concat(entries, rows.Entries(s.store), keys.Entries(s.store))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +116,7 @@ func (s *scenario) play(sk *sketch, faults []injectedFault, cancelAt int) (w *ob
 	}
 	n.end() // nothing may happen after this
 	w.restored(id)
-	problems = append(append(w.found(), compare(sk, s.actor.Name(), s.get(id))...), s.events(id)...)
+	problems = slices.Concat(w.found(), compare(sk, s.actor.Name(), s.get(id)), s.events(id), s.counts(sk, id))
 	if s.get(id).Status == run.Cancelled && len(problems) == 0 {
 		problems = s.retry(sk, id)
 	}
@@ -138,7 +143,7 @@ func (s *scenario) retry(sk *sketch, id string) []string {
 		w.problems = append(w.problems, "the retry did not end")
 	}
 	n.end()
-	problems := append(append(w.found(), compare(sk, s.actor.Name(), s.get(again.ID))...), s.events(again.ID)...)
+	problems := slices.Concat(w.found(), compare(sk, s.actor.Name(), s.get(again.ID)), s.events(again.ID), s.counts(sk, again.ID))
 	if len(problems) > 0 {
 		problems = append([]string{"in a retry:"}, problems...)
 	}
@@ -160,6 +165,33 @@ func (s *scenario) events(id string) []string {
 		return []string{fmt.Sprintf("the events of the run are %v (%v)", kinds, err)}
 	}
 	return nil
+}
+
+// counts checks that every step that counts has counted exactly once. A step that was
+// cancelled may have.
+func (s *scenario) counts(sk *sketch, id string) (problems []string) {
+	succeeded, cancelled := map[string]int{}, map[string]int{}
+	for _, step := range s.get(id).Steps {
+		p, _ := sk.find(step.Path)
+		switch {
+		case p == nil || p.behavior.kind != "count" || strings.HasPrefix(step.Reason, "copied from"):
+		case step.Status == run.StepSucceeded:
+			succeeded[p.id]++
+		case step.Status == run.StepCancelled:
+			cancelled[p.id]++
+		}
+	}
+	for i := range mostParts + 1 {
+		part, n := fmt.Sprintf("s%d", i), 0
+		key, err := s.store.GetKey(context.Background(), state.Scope{WorkspaceID: s.actor.Workspace.ID, WorkflowID: s.workflowID}, id+":"+part)
+		if err == nil && key != nil {
+			err = json.Unmarshal(key.Value, &n)
+		}
+		if err != nil || n < succeeded[part] || n > succeeded[part]+cancelled[part] {
+			problems = append(problems, fmt.Sprintf("%s has counted %d times (%v); %d steps succeeded, %d were cancelled", part, n, err, succeeded[part], cancelled[part]))
+		}
+	}
+	return problems
 }
 
 // drawFaults draws the faults of a run. There are fewer than five crashes, because five

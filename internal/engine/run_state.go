@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -27,6 +28,10 @@ type runState struct {
 	size     int       // bytes that the run stores
 	seed     []byte    // of random values; nil if the program uses none
 	earlyEnd *earlyEnd // set if the run ends before all its steps have settled
+
+	files   bool                 // values of the run may contain files
+	created map[string]file.File // that the last call has created, by id
+	held    map[string]bool      // ids of files that the run is known to hold
 }
 
 // earlyEnd is how a run ends before all its steps have settled.
@@ -75,12 +80,14 @@ func (s *runState) restore(program *workflow.Program, vars map[string]any) error
 		Vars:     vars,
 	})
 	s.limits, s.size, s.changes.logged = s.snap.Plan.Limits(), s.snap.Trigger.Size(), s.snap.Logged
+	s.files = program.Files || len(s.snap.Trigger.Files) > 0
 	if err := s.restoreFound(program); err != nil {
 		return &corruptError{err}
 	}
 	for _, step := range s.snap.Steps {
 		s.seq, s.changes.rev = max(s.seq, step.Seq), max(s.changes.rev, step.Rev)
 		s.size += len(step.Input) + len(step.Output) + len(step.State)
+		s.files = s.files || step.HasFiles()
 		p, counts, err := s.find(step.Path)
 		if err != nil {
 			return &corruptError{err}
@@ -132,10 +139,11 @@ func (s *runState) waitingStep() string {
 }
 
 // setAnswers sets the answers to open steps, by path.
-func (s *runState) setAnswers(answers map[string]json.RawMessage) {
+func (s *runState) setAnswers(answers map[string]run.StepAnswer) {
 	for p := range s.root.unsettled() {
 		if answer, ok := answers[p.step().Path]; ok {
-			p.step().Answer = answer
+			p.step().Answer, p.step().AnswerFiles = answer.Value, answer.Files
+			s.files = s.files || len(answer.Files) > 0
 		}
 	}
 }

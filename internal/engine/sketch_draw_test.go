@@ -197,7 +197,7 @@ func (a *generator) condition(v view) condition {
 func (a *generator) behavior(v view) behavior {
 	d := behavior{
 		kind: a.pick("deed", "set", "returns", "returns", "bare", "fails", "passing", "passing", "hangs", "panics",
-			"wait", "wait", "past", "unfit", "approved", "rejected", "unanswered", "log", "broken", "rare"),
+			"count", "count", "count", "refused", "read", "wait", "wait", "past", "unfit", "approved", "rejected", "unanswered", "log", "broken", "rare"),
 		attempts: rapid.IntRange(1, 3).Draw(a.t, "attempts"),
 		takes:    rapid.IntRange(0, 4).Draw(a.t, "takes"),
 	}

@@ -162,6 +162,12 @@ func (d behavior) write(step map[string]any) {
 		step["uses"], step["with"] = "flow.wait", map[string]any{"until": "1999-01-01T00:00:00Z"}
 	case "unfit":
 		step["uses"], step["with"] = "flow.wait", map[string]any{"for": value}
+	case "count":
+		step["uses"], step["with"] = "state.increment", map[string]any{"key": fmt.Sprintf("${{ run.id }}:%s", step["id"])}
+	case "refused":
+		step["uses"], step["with"] = "table.update", map[string]any{"table": "nothing", "key": value, "values": map[string]any{}}
+	case "read":
+		step["uses"], step["with"] = "state.get", map[string]any{"key": "nothing", "default": value}
 	case "stop":
 		step["uses"], step["with"] = "flow.stop", map[string]any{"status": d.text}
 	case "approved", "rejected":

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,7 @@ import (
 // withoutAnswers is a store that hides answers until the run is read again.
 type withoutAnswers struct{ engine.Store }
 
-func (withoutAnswers) Answers(context.Context, string) (map[string]json.RawMessage, error) {
+func (withoutAnswers) Answers(context.Context, string) (map[string]run.StepAnswer, error) {
 	return nil, nil
 }
 
@@ -99,7 +98,7 @@ func TestDriverPanicFailsOnlyItsRun(t *testing.T) {
 
 type panickingStore struct{ engine.Store }
 
-func (p *panickingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+func (p *panickingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (run.Committed, error) {
 	if strings.Contains(string(of.Trigger.Payload), "panic") && d.Finish == nil {
 		panic("scripted")
 	}

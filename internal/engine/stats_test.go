@@ -181,9 +181,9 @@ type failingStore struct {
 	n *int
 }
 
-func (f failingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+func (f failingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (run.Committed, error) {
 	if *f.n++; *f.n%2 == 1 {
-		return false, errInjected
+		return run.Committed{}, errInjected
 	}
 	return f.Store.Commit(ctx, lease, of, d)
 }

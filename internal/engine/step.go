@@ -23,6 +23,8 @@ type result struct {
 	log    *stepLog
 	// secrets are the values of the step's connection that must not be stored.
 	secrets []string
+	files   *callFiles
+	encoded []byte        // the output as JSON
 	took    time.Duration // by the action
 }
 
@@ -32,7 +34,7 @@ type result struct {
 func (d *driver) advance(ctx context.Context, f *frame) {
 	for again := true; again && ctx.Err() == nil && !d.changes.full(); {
 		again = false
-		for i := 0; i < len(f.program.Steps) && d.state.earlyEnd == nil; i++ {
+		for i := 0; i < len(f.program.Steps) && d.state.earlyEnd == nil && !d.changes.operationsFull(); i++ {
 			p := stepRef{f, i}
 			switch d.move(ctx, p) {
 			case stepSettled:
@@ -58,7 +60,7 @@ func (d *driver) move(ctx context.Context, p stepRef) stepChange {
 		return d.startStep(ctx, p)
 	}
 	switch {
-	case d.executions.has(step) || step.Status.Settled():
+	case d.executions.has(step) || step.Status.Settled() || d.changes.blocks(step):
 		return noChange
 	case step.Status == run.StepWaiting && step.Answer == nil && (step.WakeAt == nil || step.WakeAt.After(clock.Now())):
 		return noChange
@@ -121,6 +123,9 @@ func (d *driver) moveBlock(ctx context.Context, p stepRef) stepChange {
 	b := p.block()
 	for ctx.Err() == nil && !d.changes.full() {
 		progress := b.start()
+		if !d.readItems(ctx, b) {
+			return noChange
+		}
 		for _, round := range inOrder(b.open()) {
 			d.advance(ctx, round)
 			if round.settled() {
@@ -130,7 +135,11 @@ func (d *driver) moveBlock(ctx context.Context, p stepRef) stepChange {
 		}
 		switch {
 		case b.ended():
+			if !d.spillOutputs(ctx, b) {
+				return noChange
+			}
 			b.settle()
+			discard(d.engine.files, d.state.unused())
 			return stepSettled
 		case !progress || p.step().Status == run.StepWaiting:
 			return noChange
@@ -146,13 +155,13 @@ func (d *driver) failBeforeCall(p stepRef, err error) stepChange {
 	return stepSettled
 }
 
-// execute executes a pure action synchronously. One with effects is left to
-// executeAsync.
+// execute executes an action synchronously if it is pure or returns an operation. One
+// with effects is left to executeAsync.
 func (d *driver) execute(ctx context.Context, p stepRef) stepChange {
 	if err := d.render(ctx, p); err != nil {
 		return d.failBeforeCall(p, err)
 	}
-	if !p.compiled().Pure {
+	if !p.compiled().Pure && !p.compiled().Action.Spec.Writes {
 		return needsExecution
 	}
 	begun := clock.Monotonic()
@@ -179,7 +188,7 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 		}
 		return d.checkInput(step, input)
 	}
-	if step.Input != nil && !d.secrets.inputMasked(step) {
+	if step.Input != nil && !d.secrets.inputMasked(step) && !d.inputHasFiles(step) {
 		return nil
 	}
 	value, err := p.compiled().Input.Eval(p.env, expr.Budget{})
@@ -192,9 +201,10 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 	}
 	if step.Input == nil {
 		d.state.setInput(step, d.secrets.maskOf(step).JSON(input))
+		step.InputFiles = d.state.filesIn(value)
 	}
 	object, _ := value.(map[string]any)
-	if !bytes.Equal(step.Input, input) {
+	if !bytes.Equal(step.Input, input) || d.state.files && bytes.Contains(input, fileMember) {
 		d.secrets.inputs[step] = object
 	}
 	return d.checkInput(step, object)
@@ -213,6 +223,7 @@ func (d *driver) renderWithSecrets(ctx context.Context, p stepRef) (map[string]a
 	input, masked, err := d.secrets.render(p, links)
 	if err == nil && masked != nil {
 		d.state.setInput(p.step(), masked)
+		p.step().InputFiles = d.state.filesIn(input)
 	}
 	return input, err
 }
@@ -250,9 +261,14 @@ func (d *driver) apply(r result) {
 	d.executions.end(step)
 	d.secrets.hide(step, r.secrets)
 	d.changes.add(step)
-	awaited := step.Awaits != "" && step.Answer == nil
+	d.state.offer(r.files.end())
+	d.state.files = d.state.files || r.result.Files
+	awaited, stateFiles := step.Awaits != "" && step.Answer == nil, step.StateFiles
 	if r.err == nil && r.result.Checkpoint != nil {
 		r.err = d.state.checkpoint(r.at, *r.result.Checkpoint)
+	}
+	if r.err == nil && r.result.Operation != nil {
+		r.err = d.state.operate(r.at, *r.result.Operation)
 	}
 	broken, _ := errors.AsType[*connection.BrokenError](r.err)
 	switch {
@@ -262,13 +278,15 @@ func (d *driver) apply(r result) {
 		d.state.handleFailure(r.at, r.err)
 	case r.result.Wait != nil:
 		d.state.wait(step, *r.result.Wait)
-	case r.result.Checkpoint != nil: // it continues after the next commit
+	case r.result.Checkpoint != nil || r.result.Operation != nil: // it continues after the next commit
 	default:
-		d.state.succeed(r.at, r.result.Output)
+		d.state.succeed(r.at, r.result.Output, r.encoded)
 		if r.result.Stop != nil {
 			d.state.stopRun(step, *r.result.Stop)
 		}
 	}
+	d.state.release(stateFiles, step)
+	discard(d.engine.files, d.state.unused())
 	d.changes.addLogs(r.log.take(d.secrets.foundMask)) // with what the step itself masks
 	if awaited && step.Status.Settled() {
 		d.changes.unanswered = append(d.changes.unanswered, step.Path)

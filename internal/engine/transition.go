@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // begin creates the row of a step.
@@ -32,14 +33,15 @@ func (s *runState) skip(p stepRef, reason string) {
 }
 
 // usePinnedOutput settles a step of a draft with its pinned output.
-func (s *runState) usePinnedOutput(p stepRef, pin json.RawMessage) {
+func (s *runState) usePinnedOutput(p stepRef, pin workflow.Pin) {
 	step, now := p.step(), clock.Now()
-	output, err := s.maskOutput(p, pin)
+	output, err := s.maskOutput(p, pin.Output, pin.Files)
 	if err != nil {
 		s.fail(p, s.failureOf(step, err))
 		return
 	}
 	step.Pin(output.shown)
+	step.OutputFiles = output.files
 	step.FinishedAt = &now
 	s.addSize(len(output.shown))
 	s.setUnmasked(step, output.unmasked)
@@ -63,6 +65,16 @@ func (s *runState) wait(step *run.Step, wait action.Wait) {
 	}
 }
 
+// operate makes the operation of a step part of the next commit, which answers the
+// step.
+func (s *runState) operate(p stepRef, op action.Operation) error {
+	if !p.compiled().Action.Spec.Writes {
+		return fmt.Errorf("the action %s returned an operation", p.step().Type)
+	}
+	s.changes.operations = append(s.changes.operations, stepOperation{p.step(), op})
+	return nil
+}
+
 // handleFailure schedules the next attempt of a step if the failure is retryable and
 // attempts are left. Otherwise the step fails.
 func (s *runState) handleFailure(p stepRef, err error) {
@@ -77,6 +89,10 @@ func (s *runState) handleFailure(p stepRef, err error) {
 	}
 	now := clock.Now()
 	next := now.Add(backoff(policy, step.Failures(), passing.RetryAfter)).Truncate(time.Microsecond)
+	if step.Answer != nil && p.compiled().Action.Spec.Writes { // of the operation that failed
+		step.Answer = nil
+		s.changes.retried = append(s.changes.retried, step.Path)
+	}
 	s.changes.attempts = append(s.changes.attempts, run.Attempt{
 		Path: step.Path, Number: step.Attempt, StartedAt: step.AttemptAt, FinishedAt: now, Error: failure,
 	})
@@ -95,14 +111,14 @@ func (s *runState) startNextAttempt(step *run.Step) {
 	s.changes.add(step)
 }
 
-// succeed settles a step with an output.
-func (s *runState) succeed(p stepRef, value any) {
-	output, err := s.encodeOutput(p, action.Object(value))
+// succeed settles a step with an output. It is encoded already if encoded is not nil.
+func (s *runState) succeed(p stepRef, value any, encoded []byte) {
+	output, err := s.encodeOutput(p, action.Object(value), encoded)
 	if err != nil {
 		s.fail(p, s.failureOf(p.step(), err))
 		return
 	}
-	p.step().Status, p.step().Output = run.StepSucceeded, output.shown
+	p.step().Status, p.step().Output, p.step().OutputFiles = run.StepSucceeded, output.shown, output.files
 	s.finish(p, output.unmasked)
 }
 
@@ -143,7 +159,9 @@ func (s *runState) cancel(f *frame) {
 	for p := range f.unsettled() {
 		step := p.step()
 		step.Status, step.FinishedAt = run.StepCancelled, &now
+		files := step.StateFiles
 		s.dropState(step)
+		s.release(files, step)
 		s.changes.add(step)
 	}
 }

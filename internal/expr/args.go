@@ -17,7 +17,7 @@ func (a args) wrong(i int, want string) error {
 	if a.values[i] == nil {
 		hint = "; use ?? to give a default"
 	}
-	return failf("argument %d of %s must be %s, got %s%s", i+1, a.name, want, kind(a.values[i]), hint)
+	return failf("argument %d of %s must be %s, got %s%s", i+1, a.name, want, got(a.values[i]), hint)
 }
 
 func (a args) has(i int) bool { return i < len(a.values) }

@@ -66,6 +66,9 @@ func (m *evaluation) equal(a, b any, depth int) (bool, error) {
 			return false, nil
 		}
 		return m.equalObjects(x, y, depth)
+	case *File:
+		y, ok := b.(*File)
+		return ok && x.ID == y.ID, nil
 	}
 	return m.equalScalars(a, b)
 }

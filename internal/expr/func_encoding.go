@@ -8,7 +8,7 @@ import (
 
 func encodingFunctions() []function {
 	return []function{
-		fn("type", "type(value) string", `The type of a value: "nil", "bool", "int", "float", "string", "array", "map" or "time".`, 1, 1, typeOf,
+		fn("type", "type(value) string", `The type of a value: "nil", "bool", "int", "float", "string", "array", "map", "time" or "file".`, 1, 1, typeOf,
 			`type("a")`, `"string"`, `type(1.5)`, `"float"`),
 		fn("string", "string(value) string", "The value as text, as in a template.", 1, 1, toString,
 			`string(42)`, `"42"`, `string([1, "a"])`, `"[1,\"a\"]"`),

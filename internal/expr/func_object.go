@@ -134,6 +134,9 @@ func uniq(m *evaluation, a args) (any, error) {
 // jsonKey is a separate type so that a list never equals a string with its JSON.
 type jsonKey string
 
+// fileKey is a separate type so that a file never equals the text of its id.
+type fileKey string
+
 // identity returns a key that is the same for equal values.
 func (m *evaluation) identity(v any) (any, error) {
 	switch v := v.(type) {
@@ -146,6 +149,8 @@ func (m *evaluation) identity(v any) (any, error) {
 	case []any, map[string]any:
 		text, err := m.text(v)
 		return jsonKey(text), err
+	case *File:
+		return fileKey(v.ID), m.spend(1)
 	}
 	return v, m.spend(1)
 }

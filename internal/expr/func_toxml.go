@@ -113,7 +113,7 @@ func (w *xmlWriter) element(name string, v any, depth int) error {
 func (w *xmlWriter) attributes(v any) (text string, elements []string, err error) {
 	members, ok := v.(map[string]any)
 	if !ok {
-		text, err = w.m.text(v)
+		text, err = w.scalar(v)
 		return text, nil, err
 	}
 	keys, err := w.m.keys(members)
@@ -148,7 +148,7 @@ func (w *xmlWriter) scalar(v any) (string, error) {
 		return "", err
 	}
 	switch v.(type) {
-	case []any, map[string]any:
+	case []any, map[string]any, *File:
 		return "", failf("argument 1 of toXML has an attribute or a text that is %s", kind(v))
 	}
 	return w.m.text(v)

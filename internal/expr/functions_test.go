@@ -239,7 +239,10 @@ func TestDocsExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &expr.Env{Trigger: expr.Trigger{Payload: payload}}
+	env := &expr.Env{
+		Trigger: expr.Trigger{Payload: payload},
+		Steps:   map[string]expr.Step{"get": {Output: map[string]any{"body": invoice()}, Status: "succeeded"}},
+	}
 	count := 0
 	for _, table := range strings.Split(string(data), "| expression | result |\n|---|---|\n")[1:] {
 		for row := range strings.SplitSeq(table, "\n") {

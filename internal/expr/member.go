@@ -16,8 +16,11 @@ func (n field) eval(m *evaluation) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o, ok := v.(map[string]any); ok {
-		return m.normalize(o[n.name])
+	switch v := v.(type) {
+	case map[string]any:
+		return m.normalize(v[n.name])
+	case *File:
+		return m.normalize(v.members[n.name])
 	}
 	return nil, nil
 }
@@ -41,6 +44,11 @@ func (m *evaluation) member(v, key any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
 		return m.memberOfObject(v, key)
+	case *File:
+		if _, isIndex := whole(key); isIndex && v.List != nil {
+			return nil, failf("cannot take an item of %s", got(v))
+		}
+		return m.memberOfObject(v.members, key)
 	case []any:
 		i, ok := whole(key)
 		if i < 0 {
@@ -58,7 +66,7 @@ func (m *evaluation) member(v, key any) (any, error) {
 // convert numbers to keys.
 func (m *evaluation) memberOfObject(v map[string]any, key any) (any, error) {
 	switch key.(type) {
-	case nil, []any, map[string]any:
+	case nil, []any, map[string]any, *File:
 		return nil, nil
 	}
 	k, err := m.text(key)
@@ -99,7 +107,7 @@ func (n slice) eval(m *evaluation) (any, error) {
 	case string:
 		return boxed(m.substring(v, from, to))
 	}
-	return nil, locate(failf("cannot slice %s", kind(v)), n.at)
+	return nil, locate(failf("cannot slice %s", got(v)), n.at)
 }
 
 // bound evaluates one end of a slice; nil means the end of the value.

@@ -167,7 +167,7 @@ func (n object) eval(m *evaluation) (any, error) {
 // key returns the text of a value that is used as an object key.
 func (m *evaluation) key(v any) (string, error) {
 	switch v.(type) {
-	case []any, map[string]any:
+	case []any, map[string]any, *File:
 		return "", failf("%s cannot be a key", kind(v))
 	}
 	return m.text(v)

@@ -178,7 +178,7 @@ func in(m *evaluation, a, b any) (any, error) {
 	case string:
 		return nil, failf("in needs an array or a map; for text use contains")
 	}
-	return nil, failf("in needs an array or a map, got %s", kind(b))
+	return nil, failf("in needs an array or a map, got %s", got(b))
 }
 
 // textOperator is an operator on two strings. Nil on either side is false.

@@ -9,12 +9,12 @@ import (
 )
 
 // normalize converts a value from the environment to a type that evaluations
-// use: nil, bool, int, float64, string, []any, map[string]any, time.Time, or
+// use: nil, bool, int, float64, string, []any, map[string]any, time.Time, *File, or
 // json.Number for a number that neither int nor float64 represents. It must be
 // called on everything read from the environment.
 func (m *evaluation) normalize(v any) (any, error) {
 	switch v.(type) {
-	case nil, bool, int, float64, string, []any, map[string]any, time.Time:
+	case nil, bool, int, float64, string, []any, map[string]any, time.Time, *File:
 		return v, nil
 	}
 	return m.convert(v)
@@ -131,8 +131,18 @@ func kind(v any) string {
 		return "map"
 	case time.Time:
 		return "time"
+	case *File:
+		return "file"
 	}
 	return "unknown"
+}
+
+// got describes a value of the wrong type. The items of a list file are not in memory.
+func got(v any) string {
+	if f, ok := v.(*File); ok && f.List != nil {
+		return "a list file: loop over it with foreach, or use its count and its first items"
+	}
+	return kind(v)
 }
 
 // elements returns v as a list. Nil is an empty list, because the output of a
@@ -144,7 +154,7 @@ func elements(v any) ([]any, error) {
 	case []any:
 		return v, nil
 	}
-	return nil, failf("expected an array, got %s", kind(v))
+	return nil, failf("expected an array, got %s", got(v))
 }
 
 // asCondition returns v as a bool. Nil is false, because a missing key is nil.

@@ -74,13 +74,30 @@ func (p *Program) EvalBool(env *Env, budget Budget) (bool, error) {
 	return ok, nil
 }
 
-// EvalList evaluates the list of a foreach. Nil is an empty list; any other result
-// that is not an array is an error.
+// EvalItems evaluates the list of a foreach: an array or a list file. Nil is an empty
+// list.
+func (p *Program) EvalItems(env *Env, budget Budget) (items []any, list *File, err error) {
+	v, err := p.Eval(env, budget)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f, ok := v.(*File); ok && f.List != nil {
+		return nil, f, nil
+	}
+	items, err = p.elements(v)
+	return items, nil, err
+}
+
+// EvalList evaluates an expression whose result must be an array. Nil is an empty list.
 func (p *Program) EvalList(env *Env, budget Budget) ([]any, error) {
 	v, err := p.Eval(env, budget)
 	if err != nil {
 		return nil, err
 	}
+	return p.elements(v)
+}
+
+func (p *Program) elements(v any) ([]any, error) {
 	items, err := elements(v)
 	if err != nil {
 		return nil, located(err, p.code.source, p.code.origin)

@@ -60,6 +60,9 @@ func (mt *resultMeter) plain(v any, depth int) (any, bool, error) {
 		return mt.list(x, depth)
 	case map[string]any:
 		return mt.object(x, depth)
+	case *File:
+		_, _, err := mt.object(x.members, depth)
+		return v, false, err
 	case time.Time:
 		s := timeText(x)
 		return s, true, mt.take(len(s) + 2)

@@ -10,7 +10,7 @@ import (
 )
 
 // text returns a value as text for a template: strings unchanged, numbers in
-// their shortest form, nil as "", arrays and objects as compact JSON.
+// their shortest form, nil as "", arrays, objects and files as compact JSON.
 func (m *evaluation) text(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -66,6 +66,8 @@ func (m *evaluation) appendJSON(dst []byte, v any, depth int) ([]byte, error) {
 		return m.appendList(dst, v, depth)
 	case map[string]any:
 		return m.appendObject(dst, v, depth)
+	case *File:
+		return m.appendObject(dst, v.members, depth)
 	case string:
 		if err := m.extend(jsonSize(v)); err != nil {
 			return nil, err

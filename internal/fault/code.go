@@ -22,6 +22,8 @@ const (
 	PlanLimitExceeded Code = "plan_limit_exceeded"
 	CrossOrigin       Code = "cross_origin"
 
+	FileStorageExceeded Code = "file_storage_exceeded"
+
 	NotFound           Code = "not_found"
 	WorkflowNotFound   Code = "workflow_not_found"
 	VersionNotFound    Code = "version_not_found"
@@ -37,6 +39,11 @@ const (
 	VariableNotFound   Code = "variable_not_found"
 	ConnectionNotFound Code = "connection_not_found"
 	OAuthAppNotFound   Code = "oauth_app_not_found"
+	TableNotFound      Code = "table_not_found"
+	RowNotFound        Code = "row_not_found"
+	StateKeyNotFound   Code = "state_key_not_found"
+	FileNotFound       Code = "file_not_found"
+	UploadNotFound     Code = "upload_not_found"
 	TriggerNotFound    Code = "trigger_not_found"
 
 	IntegrationNotFound Code = "integration_not_found"
@@ -55,6 +62,10 @@ const (
 	StepNotWaiting        Code = "step_not_waiting"
 	ConnectionInUse       Code = "connection_in_use"
 	ConnectionExists      Code = "connection_exists"
+	TableExists           Code = "table_exists"
+	RowExists             Code = "row_exists"
+	FileInUse             Code = "file_in_use"
+	UploadConflict        Code = "upload_conflict"
 	OAuthAppMissing       Code = "oauth_app_missing"
 	ConsentExpired        Code = "consent_expired"
 	ConsentRefused        Code = "consent_refused"
@@ -66,11 +77,20 @@ const (
 	LastOwner             Code = "last_owner"
 	AlreadyMember         Code = "already_member"
 
-	VersionConflict Code = "version_conflict"
+	VersionConflict       Code = "version_conflict"
+	TusVersionUnsupported Code = "tus_version_unsupported"
 
-	PayloadTooLarge Code = "payload_too_large"
+	PayloadTooLarge  Code = "payload_too_large"
+	FileTooLarge     Code = "file_too_large"
+	RunFilesTooLarge Code = "run_files_too_large"
 
 	UnsupportedMediaType Code = "unsupported_media_type"
+
+	RangeNotSatisfiable Code = "range_not_satisfiable"
+
+	ChecksumMismatch Code = "checksum_mismatch"
+
+	UploadLocked Code = "upload_locked"
 
 	WorkflowInvalid      Code = "workflow_invalid"
 	WebhookURLNotAllowed Code = "webhook_url_not_allowed"
@@ -79,6 +99,7 @@ const (
 	RateLimited    Code = "rate_limited"
 	RunQueueFull   Code = "run_queue_full"
 	TooManyStreams Code = "too_many_streams"
+	TooManyUploads Code = "too_many_uploads"
 
 	Internal  Code = "internal_error"
 	RunFailed Code = "run_failed"
@@ -101,6 +122,9 @@ func (c Code) Status() int {
 func Codes() map[Code]int {
 	return maps.Clone(statuses)
 }
+
+// statusChecksumMismatch is the status that the tus protocol defines.
+const statusChecksumMismatch = 460
 
 var statuses = map[Code]int{
 	InvalidJSON:           http.StatusBadRequest,
@@ -129,6 +153,23 @@ var statuses = map[Code]int{
 	ConsentRefused:        http.StatusConflict,
 	WrongHost:             http.StatusConflict,
 	ConnectionExists:      http.StatusConflict,
+	TableNotFound:         http.StatusNotFound,
+	RowNotFound:           http.StatusNotFound,
+	StateKeyNotFound:      http.StatusNotFound,
+	FileNotFound:          http.StatusNotFound,
+	FileInUse:             http.StatusConflict,
+	UploadNotFound:        http.StatusNotFound,
+	UploadConflict:        http.StatusConflict,
+	UploadLocked:          http.StatusLocked,
+	TusVersionUnsupported: http.StatusPreconditionFailed,
+	ChecksumMismatch:      statusChecksumMismatch,
+	RangeNotSatisfiable:   http.StatusRequestedRangeNotSatisfiable,
+	FileStorageExceeded:   http.StatusForbidden,
+	FileTooLarge:          http.StatusRequestEntityTooLarge,
+	RunFilesTooLarge:      http.StatusRequestEntityTooLarge,
+	TooManyUploads:        http.StatusTooManyRequests,
+	TableExists:           http.StatusConflict,
+	RowExists:             http.StatusConflict,
 	VariableNotFound:      http.StatusNotFound,
 	TriggerNotFound:       http.StatusNotFound,
 	IntegrationNotFound:   http.StatusNotFound,

@@ -1,6 +1,7 @@
 package jsonpointer_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/jsonpointer"
@@ -17,6 +18,9 @@ func TestOf(t *testing.T) {
 	} {
 		if got := jsonpointer.Of(members...); got != want {
 			t.Errorf("%q: got %q, want %q", members, got, want)
+		}
+		if got := jsonpointer.Split(want); !slices.Equal(got, members) {
+			t.Errorf("split %q: got %q, want %q", want, got, members)
 		}
 	}
 }

@@ -118,3 +118,9 @@ func (s *Service) Logs(ctx context.Context, actor auth.Actor, runID, stepID stri
 	}
 	return lines, err
 }
+
+// StepAnswer is the answer to a step as it is stored.
+type StepAnswer struct {
+	Value json.RawMessage
+	Files []string // the JSON pointers of the references to files inside Value
+}

@@ -14,6 +14,7 @@ type Child struct {
 	WorkspaceID string
 	WorkflowID  string
 	Payload     json.RawMessage
+	Files       []string // the JSON pointers of the references to files inside Payload
 	Parent      Parent
 	// Depth is the number of ancestors of the new run.
 	Depth int
@@ -35,7 +36,7 @@ func (s *Service) StartChild(ctx context.Context, c Child) (string, error) {
 	}
 	child := Start{Run: Run{
 		ID: id, WorkspaceID: c.WorkspaceID, WorkflowID: c.WorkflowID,
-		Trigger: Trigger{Type: SubRun, ID: c.Parent.RunID, Payload: c.Payload}, Parent: &c.Parent, Depth: c.Depth,
+		Trigger: Trigger{Type: SubRun, ID: c.Parent.RunID, Payload: c.Payload, Files: c.Files}, Parent: &c.Parent, Depth: c.Depth,
 	}}
 	_, err := start(ctx, func() (*Prepared, error) { return s.prepared(ctx, child, false) })
 	if errors.Is(err, ErrStarted) {

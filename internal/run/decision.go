@@ -5,8 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/file"
 )
 
 // Lease is the right to move a run forward. The epoch is a fencing token: once
@@ -63,8 +65,21 @@ type Decision struct {
 	Unanswered []string
 	// Attempts are the failed attempts that will be retried.
 	Attempts []Attempt
+	// Operations are the operations on tables and keys of steps in Steps. Each is
+	// performed once, as long as its step has no answer; the result becomes the answer.
+	Operations []Operation
+	// Retried are the paths of steps whose operation failed and is tried again. Their
+	// answers are removed. None of them has an operation in the same decision.
+	Retried []string
 	// Logs are the new log lines.
 	Logs []LogLine
+	// Files are the files that the steps have created. Holds are the ids of other
+	// files that they refer to: the run holds them from now on.
+	Files []file.File
+	Holds []string
+	// Releases are the ids of files that checkpoints had and that the run does not need
+	// any more.
+	Releases []string
 	// Executing are the paths of the steps that start after the commit.
 	Executing []string
 	// Ran is the total time for which steps have been executed.
@@ -83,6 +98,20 @@ type Decision struct {
 	Finish *Finish
 }
 
+// Operation is the operation of a step on a table or a key.
+type Operation struct {
+	Path string // of the step
+	action.Operation
+}
+
+// Committed is the result of committing a decision.
+type Committed struct {
+	// Held reports whether the lease was valid. Otherwise nothing was changed.
+	Held bool
+	// Answers are the results of the operations, by step path.
+	Answers map[string]StepAnswer
+}
+
 // Finish is the end of a run.
 type Finish struct {
 	Status Status
@@ -91,6 +120,8 @@ type Finish struct {
 	Event  event.Event
 	// Output is the output of the run, for a parent run that waits for it.
 	Output json.RawMessage
+	// OutputFiles are the JSON pointers of the references to files inside Output.
+	OutputFiles []string
 	// CutShort reports whether steps were still open. They are cancelled, and so are
 	// the runs that they wait for.
 	CutShort bool
@@ -102,5 +133,5 @@ var ErrAnswered = errors.New("an answer has arrived")
 
 // Empty reports whether the decision changes nothing.
 func (d Decision) Empty() bool {
-	return len(d.Steps) == 0 && len(d.Attempts) == 0 && len(d.Executing) == 0 && !d.Release && d.Finish == nil
+	return len(d.Steps) == 0 && len(d.Operations) == 0 && len(d.Attempts) == 0 && len(d.Executing) == 0 && !d.Release && d.Finish == nil
 }

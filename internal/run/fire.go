@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/file"
 )
 
 // Fire holds the changes of a trigger that starts a run. They are written in the
@@ -57,6 +58,8 @@ type Firing struct {
 	WorkspaceID string
 	WorkflowID  string
 	Trigger     Trigger
+	// Files are the files that came with the payload. They are recorded with the run.
+	Files []file.File
 	// Depth is the number of ancestors of the new run.
 	Depth int
 	// Watch prepares a call of Await.
@@ -72,12 +75,18 @@ func (s *Service) Fire(ctx context.Context, f Firing) (Started, error) {
 		return Started{}, tooDeep()
 	}
 	r := Run{WorkspaceID: f.WorkspaceID, WorkflowID: f.WorkflowID, Trigger: f.Trigger, Depth: f.Depth}
-	return start(ctx, func() (*Prepared, error) { return s.prepared(ctx, Start{Run: r, Fire: &f.Fire}, f.Watch) })
+	return start(ctx, func() (*Prepared, error) {
+		return s.prepared(ctx, Start{Run: r, Files: f.Files, Fire: &f.Fire}, f.Watch)
+	})
 }
 
-// PrepareTest prepares a run as if a trigger had fired.
-func (s *Service) PrepareTest(ctx context.Context, actor auth.Actor, workflowID string, trigger Trigger, watch bool) (*Prepared, error) {
+// PrepareTest prepares a run as if a trigger had fired, with files of the workspace in
+// its payload.
+func (s *Service) PrepareTest(ctx context.Context, actor auth.Actor, workflowID string, trigger Trigger, files map[string]string, watch bool) (*Prepared, error) {
 	trigger.Test = true
+	if err := s.addFiles(ctx, actor.Workspace.ID, &trigger, files); err != nil {
+		return nil, err
+	}
 	return s.prepared(ctx, Start{Run: Run{WorkspaceID: actor.Workspace.ID, WorkflowID: workflowID, Trigger: trigger, StartedBy: starter(actor)}}, watch)
 }
 

@@ -150,8 +150,8 @@ func (m *testRun) move(t *rapid.T) {
 }
 
 func (m *testRun) commit(d run.Decision) {
-	if held, err := m.store.Commit(context.Background(), run.Lease{RunID: m.run.ID, Epoch: 1}, m.run, d); err != nil || !held {
-		m.t.Fatal(held, err)
+	if committed, err := m.store.Commit(context.Background(), run.Lease{RunID: m.run.ID, Epoch: 1}, m.run, d); err != nil || !committed.Held {
+		m.t.Fatal(committed.Held, err)
 	}
 }
 

@@ -145,7 +145,7 @@ func (r *stepReuse) failedInside(path string) bool {
 }
 
 func (r *stepReuse) add(step Step) {
-	step.Answer, step.Awaits, step.Rev = nil, "", 0
+	step.Answer, step.AnswerFiles, step.Awaits, step.Rev = nil, nil, "", 0
 	step.Name = r.titles[LastOf(step.Path)]
 	if step.Reason == "" && step.Status.Settled() {
 		step.Reason = r.reason
@@ -164,7 +164,7 @@ func (r *stepReuse) addInside(path string) {
 
 // reopen reuses a loop as running, with the steps of its rounds where possible.
 func (r *stepReuse) reopen(compiled *workflow.CompiledStep, step Step) {
-	step.Status, step.FinishedAt, step.WakeAt, step.Error, step.Output, step.Reason = StepRunning, nil, nil, nil, nil, ""
+	step.Status, step.FinishedAt, step.WakeAt, step.Error, step.Output, step.OutputFiles, step.Reason = StepRunning, nil, nil, nil, nil, nil, ""
 	r.add(step)
 	for n := range r.rounds(step.Path) {
 		r.reuseLevel(compiled.Block.Body, step.Path+"["+strconv.Itoa(n)+"].")

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -74,14 +75,39 @@ func (s Step) items() *int {
 	if s.Type != Foreach || s.Input == nil {
 		return nil
 	}
-	var input struct {
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(s.Input, &input); err != nil {
+	list, err := itemsOf(s.Input)
+	if err != nil {
 		return nil
 	}
-	n := len(input.Items)
-	return &n
+	return &list.Count
+}
+
+// itemList is the stored list of a foreach: an array, or a reference to a list file,
+// which has only the first items.
+type itemList struct {
+	Count int               `json:"count"`
+	First []json.RawMessage `json:"first"`
+}
+
+// itemsOf returns the list in the input of a foreach.
+func itemsOf(input json.RawMessage) (itemList, error) {
+	var stored struct {
+		Items json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(input, &stored); err != nil {
+		return itemList{}, err
+	}
+	var list itemList
+	if stored.Items == nil {
+		return list, nil
+	}
+	if bytes.HasPrefix(stored.Items, []byte("{")) {
+		err := json.Unmarshal(stored.Items, &list)
+		return list, err
+	}
+	err := json.Unmarshal(stored.Items, &list.First)
+	list.Count = len(list.First)
+	return list, err
 }
 
 // summarize groups the steps by round. The program, if there is one, determines

@@ -90,6 +90,8 @@ type Trigger struct {
 	Type    string
 	ID      string
 	Payload json.RawMessage
+	// Files are the JSON pointers of the references to files inside Payload.
+	Files []string
 	// Headers and Query are those of a webhook call; nil for other triggers.
 	Headers json.RawMessage
 	Query   json.RawMessage
@@ -101,14 +103,15 @@ type Trigger struct {
 func (t Trigger) Seen() (expr.Trigger, error) {
 	out := expr.Trigger{Type: t.Type, ID: t.ID}
 	for _, part := range []struct {
-		raw  json.RawMessage
-		into *any
-	}{{t.Payload, &out.Payload}, {t.Headers, &out.Headers}, {t.Query, &out.Query}} {
+		raw   json.RawMessage
+		files []string
+		into  *any
+	}{{t.Payload, t.Files, &out.Payload}, {t.Headers, nil, &out.Headers}, {t.Query, nil, &out.Query}} {
 		if part.raw == nil {
 			continue
 		}
 		var err error
-		if *part.into, err = expr.FromJSON(part.raw); err != nil {
+		if *part.into, err = expr.FromJSONWithFiles(part.raw, part.files); err != nil {
 			return expr.Trigger{}, err
 		}
 	}
@@ -210,6 +213,15 @@ type Step struct {
 	// CheckpointAttempt is the attempt that returned the last checkpoint; 0 if there
 	// is none.
 	CheckpointAttempt int
+	// StateFiles are the ids of the files that the last checkpoint refers to. They are
+	// stored with State.
+	StateFiles []string
+	// InputFiles, OutputFiles and AnswerFiles are the JSON pointers of the references
+	// to files: inside Input, inside Output, which State has at
+	// the same places, and inside Answer.
+	InputFiles  []string
+	OutputFiles []string
+	AnswerFiles []string
 	// Rev is the last commit of the run that wrote the step.
 	Rev int
 }
@@ -234,7 +246,7 @@ func (s Step) Seen() (expr.Step, error) {
 	}
 	var err error
 	if s.Output != nil && (s.Status == StepSucceeded || s.Status == StepFailed) {
-		out.Output, err = expr.FromJSON(s.Output)
+		out.Output, err = expr.FromJSONWithFiles(s.Output, s.OutputFiles)
 	}
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -67,6 +68,8 @@ type Definitions interface {
 	WorkflowRef(ctx context.Context, workspaceID, workflowID string) (*WorkflowRef, error)
 	// CachedWorkflowRef may be outdated; StartRun checks the revision.
 	CachedWorkflowRef(ctx context.Context, workspaceID, workflowID string) (*WorkflowRef, error)
+	// File returns a file that has not expired, or nil.
+	File(ctx context.Context, workspaceID, id string, now time.Time) (*file.File, error)
 	// RunSummary reads a run without its steps.
 	RunSummary(ctx context.Context, workspaceID, id string) (*Run, error)
 	// Definition reads the definition of a version, Draft that of a draft run.

@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -30,6 +31,13 @@ type Start struct {
 	Plan         auth.Plan
 	// Steps are the steps that a retry reuses.
 	Steps []Step
+	// Files are the files that were received with the payload. Holds are the ids of
+	// other files that the payload and the steps refer to.
+	Files []file.File
+	Holds []string
+	// HoldsOf is the run whose files the run holds too: the one that it retries, if
+	// that has files; empty for none.
+	HoldsOf string
 	// Concurrency limits the runs in flight with the same ConcurrencyKey; nil for no
 	// limit.
 	Concurrency *workflow.ConcurrencyLimit
@@ -58,6 +66,9 @@ var (
 type Request struct {
 	WorkflowID string
 	Payload    json.RawMessage
+	// Files are the ids of files of the workspace, by the member of the payload that
+	// refers to each.
+	Files map[string]string
 	// Depth is the number of ancestors of the new run.
 	Depth int
 	// Draft is a definition to run instead of the saved one; nil for none.
@@ -93,7 +104,11 @@ func (s *Service) PrepareStart(ctx context.Context, actor auth.Actor, in Request
 	if in.Depth > action.MaxDepth {
 		return nil, tooDeep()
 	}
-	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth, Draft: in.Draft != nil, StartedBy: starter(actor)}
+	trigger := Trigger{Type: Manual, Payload: in.Payload}
+	if err := s.addFiles(ctx, actor.Workspace.ID, &trigger, in.Files); err != nil {
+		return nil, err
+	}
+	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: trigger, Depth: in.Depth, Draft: in.Draft != nil, StartedBy: starter(actor)}
 	return s.prepared(ctx, Start{Run: r, Draft: in.Draft}, in.Watch)
 }
 
@@ -160,6 +175,9 @@ func (s *Service) prepareBy(ctx context.Context, find findRef, start *Start) err
 		}
 	}
 	start.Revision, start.WorkflowName, start.Plan = ref.Revision, ref.Name, ref.Plan
+	if err := start.hold(); err != nil {
+		return err
+	}
 	return s.complete(ctx, start)
 }
 

@@ -37,9 +37,12 @@ type StepExecution struct {
 
 // StepTestResult is the result of a step test.
 type StepTestResult struct {
-	Status   StepStatus
-	Input    json.RawMessage
-	Output   json.RawMessage
+	Status StepStatus
+	Input  json.RawMessage
+	Output json.RawMessage
+	// InputFiles and OutputFiles are the JSON pointers of the references to files.
+	InputFiles, OutputFiles []string
+
 	Error    *Failure
 	Reason   string
 	Logs     []LogLine

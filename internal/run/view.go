@@ -49,8 +49,8 @@ func (p *Previews) fill(ctx context.Context, actor auth.Actor, v View, refs expr
 			return err
 		}
 	}
-	for id, output := range v.Pins {
-		value, err := expr.FromJSON(output)
+	for id, pin := range v.Pins {
+		value, err := pin.Value()
 		if err != nil {
 			return err
 		}
@@ -183,17 +183,14 @@ func (r rounds) enter(steps map[string]Step, env *expr.Env) error {
 			}
 		}
 		if block.Type == Foreach && block.Input != nil {
-			var input struct {
-				Items []json.RawMessage `json:"items"`
-			}
-			if err := json.Unmarshal(block.Input, &input); err != nil {
+			list, err := itemsOf(block.Input)
+			if err != nil {
 				return err
 			}
-			if one.n >= len(input.Items) {
+			if one.n >= len(list.First) {
 				continue
 			}
-			var err error
-			if loop.Item, err = expr.FromJSON(input.Items[one.n]); err != nil {
+			if loop.Item, err = expr.FromJSONWithFiles(list.First[one.n], filesWithin(block.InputFiles, itemPointer(one.n))); err != nil {
 				return err
 			}
 		}
@@ -214,8 +211,11 @@ func (s Step) outputOfRound(n int) (any, error) {
 	if err := json.Unmarshal(s.Output, &output); err != nil || n < 0 || n >= len(output.Items) {
 		return nil, err
 	}
-	return expr.FromJSON(output.Items[n])
+	return expr.FromJSONWithFiles(output.Items[n], filesWithin(s.OutputFiles, itemPointer(n)))
 }
+
+// itemPointer returns the JSON pointer of an item in the input or output of a loop.
+func itemPointer(n int) string { return "/items/" + strconv.Itoa(n) }
 
 // sources returns where the values of the references come from, given the filled
 // environment.

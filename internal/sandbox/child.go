@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,11 +70,13 @@ func (c *child) reap() {
 
 // roundTrip sends a request and reads the reply. After any error other than a
 // *Failure of the script the child can no longer be used.
-func (c *child) roundTrip(frame []byte) (Outcome, error) {
+func (c *child) roundTrip(ctx context.Context, frame []byte, files Files) (Outcome, error) {
 	var out Outcome
 	if _, err := c.in.Write(frame); err != nil {
 		return out, err
 	}
+	server := fileServer{files: files}
+	defer server.abort()
 	for {
 		kind, body, err := readFrame(c.out)
 		if err != nil {
@@ -81,16 +84,17 @@ func (c *child) roundTrip(frame []byte) (Outcome, error) {
 		}
 		switch kind {
 		case frameLine:
-			var line Line
-			if err := json.Unmarshal(body, &line); err != nil {
-				return out, fmt.Errorf("decode a log line: %w", err)
-			}
-			// A child enforces the limits itself; one that does not is broken.
-			if len(out.Lines) > MaxLines || len(line.Text) > MaxLine {
-				return out, errors.New("the child exceeds the log limit")
-			}
-			out.Lines = append(out.Lines, line)
+			err = out.addLine(body)
+		case frameRead:
+			err = server.send(ctx, c.in, body)
+		case frameCreate:
+			err = server.create(ctx, body)
+		case frameData:
+			err = server.write(body)
 		case frameReply:
+			if err := server.finish(); err != nil {
+				return out, err
+			}
 			out.Output, err = decodeReply(body)
 			return out, err
 		case frameMemory:
@@ -98,7 +102,24 @@ func (c *child) roundTrip(frame []byte) (Outcome, error) {
 		default:
 			return out, fmt.Errorf("unknown frame kind %q", kind)
 		}
+		if err != nil {
+			return out, err
+		}
 	}
+}
+
+// addLine adds a log line. A child enforces the limits itself; one that does not is
+// broken.
+func (o *Outcome) addLine(body []byte) error {
+	var line Line
+	if err := json.Unmarshal(body, &line); err != nil {
+		return fmt.Errorf("decode a log line: %w", err)
+	}
+	if len(o.Lines) > MaxLines || len(line.Text) > MaxLine {
+		return errors.New("the child exceeds the log limit")
+	}
+	o.Lines = append(o.Lines, line)
+	return nil
 }
 
 func decodeReply(body []byte) (json.RawMessage, error) {

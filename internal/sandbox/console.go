@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -11,7 +10,7 @@ import (
 // console sends each line of a script at once, so that no line is lost if the
 // script crashes.
 type console struct {
-	out  io.Writer
+	host host
 	sent int
 }
 
@@ -58,7 +57,7 @@ func (m *vm) print(level string, arguments []goja.Value) {
 func (m *vm) show(value goja.Value) string {
 	object, ok := value.(*goja.Object)
 	if ok && object.ClassName() != "Error" {
-		if written, err := m.stringify(goja.Undefined(), value); err == nil {
+		if written, err := m.stringify(goja.Undefined(), value, m.replaceFiles(m.describe)); err == nil {
 			if text, ok := written.(goja.String); ok {
 				return text.String()
 			}
@@ -71,10 +70,5 @@ func (m *vm) show(value goja.Value) string {
 
 func (c *console) send(line Line) {
 	c.sent++
-	frame, err := encodeFrame(frameLine, line)
-	if err != nil {
-		return // unreachable: text can always be encoded
-	}
-	// If the server no longer reads, this process is about to end.
-	_, _ = c.out.Write(frame)
+	c.host.send(frameLine, line)
 }

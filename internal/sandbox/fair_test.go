@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/fairqueue"
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
@@ -93,7 +94,7 @@ func TestSlowChecksDoNotDelayOtherWorkspaces(t *testing.T) {
 		}()
 	}
 	for range most {
-		if err := <-ended; !errors.Is(err, sandbox.ErrQueueFull) {
+		if err := <-ended; !errors.Is(err, fairqueue.ErrFull) {
 			t.Fatalf("one of too many checks ended with %v", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -24,8 +25,12 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if len(os.Args) == 3 && os.Args[1] == "liar" {
-		// A child that breaks the protocol.
-		fmt.Print(os.Args[2])
+		// A child that breaks the protocol. An argument cannot have zero bytes.
+		text, err := strconv.Unquote(os.Args[2])
+		if err != nil {
+			panic(err)
+		}
+		fmt.Print(text)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/fairqueue"
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
@@ -45,7 +46,7 @@ type Pool struct {
 	config Config
 	// scripts has the slots of running scripts. Checks have their own: they are
 	// short and must not wait for long scripts.
-	scripts, checks *fairQueue
+	scripts, checks *fairqueue.Queue
 
 	closing context.Context
 	close   context.CancelFunc
@@ -69,8 +70,8 @@ func New(config Config) *Pool {
 	}
 	config.Size = max(config.Size, 1)
 	p := &Pool{
-		config: config, scripts: newFairQueue(config.Size, config.Size, 0),
-		checks: newFairQueue(checkSlots, checksPerWorkspace, maxWaitingChecks),
+		config: config, scripts: fairqueue.New(config.Size, config.Size, 0),
+		checks: fairqueue.New(checkSlots, checksPerWorkspace, maxWaitingChecks),
 	}
 	p.closing, p.close = context.WithCancel(context.Background())
 	return p
@@ -79,19 +80,27 @@ func New(config Config) *Pool {
 // Share limits each workspace to three quarters of the slots for scripts, so that
 // the long scripts of one leave room for those of others. With a single slot,
 // workspaces only take turns.
-func (p *Pool) Share() { p.scripts.setShare(max(1, p.config.Size*3/4)) }
+func (p *Pool) Share() { p.scripts.SetShare(max(1, p.config.Size*3/4)) }
 
 // Acquire waits until a script of the workspace may run and returns a function
 // that must be called when the script has ended. The error is [ErrClosed], or
 // that of the context if it ended first.
 func (p *Pool) Acquire(ctx context.Context, workspaceID string) (release func(), err error) {
-	return p.scripts.acquire(ctx, p.closing, workspaceID)
+	return p.acquireSlot(ctx, p.scripts, workspaceID)
+}
+
+// acquireSlot waits for a slot until the context ends or the pool is closed.
+func (p *Pool) acquireSlot(ctx context.Context, slots *fairqueue.Queue, workspaceID string) (release func(), err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.closing, func() { cancel(ErrClosed) })()
+	return slots.Acquire(ctx, workspaceID)
 }
 
 // Run runs a script and waits until it ends. The caller must have acquired a
-// slot. The error is a *[Failure] if the script or its process failed, or the
-// context's error if the context ended first. The lines of the outcome are valid
-// even after an error.
+// slot. The error is a *[Failure] if the script or its process failed, that of the
+// [Storage] if it failed, or the context's error if the context ended first. The lines
+// of the outcome are valid even after an error.
 func (p *Pool) Run(ctx context.Context, script Script) (Outcome, error) {
 	switch {
 	case len(script.Code) > MaxCode:
@@ -99,21 +108,21 @@ func (p *Pool) Run(ctx context.Context, script Script) (Outcome, error) {
 	case len(script.Input) > MaxInput:
 		return Outcome{}, &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("the input has %d bytes; the limit is %d", len(script.Input), MaxInput)}
 	}
-	frame, err := encodeFrame(frameRun, request{Code: script.Code, Input: script.Input})
+	frame, err := encodeFrame(frameRun, request{Code: script.Code, Input: script.Input, Marker: script.Files.Marker, Files: script.Files.Given})
 	if err != nil {
 		return Outcome{}, fmt.Errorf("encode the script: %w", err)
 	}
-	return p.send(ctx, frame, limits{time: script.Limit})
+	return p.send(ctx, frame, script.Files, limits{time: script.Limit})
 }
 
 // Check compiles code of a workspace without running it. It returns a Failure if
-// the code does not compile. The error is [ErrQueueFull] if too many checks of
+// the code does not compile. The error is [fairqueue.ErrFull] if too many checks of
 // the workspace wait already.
 func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, error) {
 	if len(code) > MaxCode {
 		return &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("has %d bytes; the limit is %d", len(code), MaxCode)}, nil
 	}
-	release, err := p.checks.acquire(ctx, p.closing, workspaceID)
+	release, err := p.acquireSlot(ctx, p.checks, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +131,7 @@ func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, e
 	if err != nil {
 		return nil, fmt.Errorf("encode the code: %w", err)
 	}
-	_, err = p.send(ctx, frame, limits{time: compileTimeout, cpu: compileCPU})
+	_, err = p.send(ctx, frame, Files{}, limits{time: compileTimeout, cpu: compileCPU})
 	if failure, ok := errors.AsType[*Failure](err); ok {
 		return failure, nil
 	}
@@ -130,22 +139,22 @@ func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, e
 }
 
 // send acquires a child and sends it the request.
-func (p *Pool) send(ctx context.Context, frame []byte, limit limits) (Outcome, error) {
+func (p *Pool) send(ctx context.Context, frame []byte, files Files, limit limits) (Outcome, error) {
 	txn.MustBeOutside(ctx)
 	c, err := p.acquire()
 	if err != nil {
 		return Outcome{}, err
 	}
-	return p.roundTrip(ctx, c, frame, limit)
+	return p.roundTrip(ctx, c, frame, files, limit)
 }
 
 // roundTrip sends the child a request. It kills a child that misbehaves or does
 // not reply in time.
-func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, limit limits) (Outcome, error) {
+func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, files Files, limit limits) (Outcome, error) {
 	own, cancel := limit.apply(ctx, c)
 	defer cancel()
 	stopKill := context.AfterFunc(own, c.kill)
-	outcome, err := c.roundTrip(frame)
+	outcome, err := c.roundTrip(own, frame, files)
 	inTime := stopKill()
 
 	failure, replied := errors.AsType[*Failure](err)
@@ -166,6 +175,9 @@ func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, limit limi
 		return outcome, ErrClosed
 	case errors.Is(err, errMemory):
 		return outcome, &Failure{Kind: Memory, Message: errMemory.Error()}
+	}
+	if ofStorage, ok := errors.AsType[storageError](err); ok {
+		return outcome, ofStorage.error
 	}
 	failure = c.exitFailure()
 	level := slog.LevelWarn
@@ -247,7 +259,7 @@ type Stats struct {
 
 // Stats returns the current statistics.
 func (p *Pool) Stats() Stats {
-	running, waiting := p.scripts.stats()
+	running, waiting := p.scripts.Stats()
 	return Stats{Processes: int(p.processes.Load()), Scripts: running, Waiting: waiting, Started: p.started.Load()}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -284,11 +285,11 @@ func TestKillsProcessesThatBreakTheProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, command := range map[string][]string{
-		"huge frame":    {program, "liar", "a\xff\xff\xff\xff"},
-		"unknown frame": {program, "liar", "?\x00\x00\x00\x02{}"},
-		"no JSON":       {program, "liar", "a\x00\x00\x00\x02{]"},
-		"broken line":   {program, "liar", "l\x00\x00\x00\x02[}"},
-		"long line":     {program, "liar", "l\x00\x00\x0b\xb8" + `{"text":"` + strings.Repeat("x", 3000-11) + `"}`},
+		"huge frame":    {program, "liar", strconv.Quote("a\xff\xff\xff\xff")},
+		"unknown frame": {program, "liar", strconv.Quote("?\x00\x00\x00\x02{}")},
+		"no JSON":       {program, "liar", strconv.Quote("a\x00\x00\x00\x02{]")},
+		"broken line":   {program, "liar", strconv.Quote("l\x00\x00\x00\x02[}")},
+		"long line":     {program, "liar", strconv.Quote("l\x00\x00\x2e\xe0" + `{"text":"` + strings.Repeat("x", 12000-11) + `"}`)},
 		"nothing":       {program, "-test.run=^$"},
 		"no program":    {program + "-is-not-there"},
 	} {

@@ -30,6 +30,7 @@ type Script struct {
 	Code string
 	// Input is JSON; nil means null.
 	Input json.RawMessage
+	Files Files
 	// Limit bounds the run time once a child process is available; 0 means that
 	// only the context bounds it.
 	Limit time.Duration

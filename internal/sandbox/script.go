@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -83,36 +83,41 @@ type vm struct {
 	// The original functions, which the script cannot change.
 	parse, stringify goja.Callable
 	console          console
+	files            files
 }
 
-func newVM(out io.Writer) *vm {
-	m := &vm{Runtime: goja.New(), console: console{out: out}}
+func newVM(h host) *vm {
+	m := &vm{Runtime: goja.New(), console: console{host: h}, files: newFiles(h)}
 	m.SetMaxCallStackSize(maxCalls)
 	m.SetParserOptions(parser.WithDisableSourceMaps)
 	builtin := m.Get("JSON").ToObject(m.Runtime)
 	m.parse, _ = goja.AssertFunction(builtin.Get("parse"))
 	m.stringify, _ = goja.AssertFunction(builtin.Get("stringify"))
 	m.addConsole()
+	m.addFileClass()
 	return m
 }
 
 // run runs a script and returns the reply.
-func run(r request, out io.Writer) reply {
+func run(r request, h host) reply {
 	program, failure := compile(r.Code)
 	if failure != nil {
 		return reply{Failure: failure}
 	}
-	m := newVM(out)
-	value, failure := m.call(program, r.Input)
+	m := newVM(h)
+	value, failure := m.call(program, r)
 	if failure != nil {
 		return reply{Failure: failure}
 	}
-	output, failure := m.export(value)
+	output, failure := m.export(value, r.Marker)
+	if failure == nil {
+		failure = m.files.sendReturned()
+	}
 	return reply{Output: output, Failure: failure}
 }
 
 // call calls the function and returns the value that its promise resolves to.
-func (m *vm) call(program *goja.Program, input json.RawMessage) (goja.Value, *Failure) {
+func (m *vm) call(program *goja.Program, r request) (goja.Value, *Failure) {
 	value, err := m.RunProgram(program)
 	if err != nil {
 		return nil, m.failureOf(err)
@@ -121,10 +126,7 @@ func (m *vm) call(program *goja.Program, input json.RawMessage) (goja.Value, *Fa
 	if !ok {
 		return nil, &Failure{Kind: Crashed, Message: "the code is not a function"}
 	}
-	if input == nil {
-		input = json.RawMessage("null")
-	}
-	argument, err := m.parse(goja.Undefined(), m.ToValue(string(input)))
+	argument, err := m.input(r)
 	if err != nil {
 		return nil, m.failureOf(err)
 	}
@@ -146,12 +148,29 @@ func (m *vm) call(program *goja.Program, input json.RawMessage) (goja.Value, *Fa
 	}
 }
 
+// input decodes the input of a script with JSON.parse.
+func (m *vm) input(r request) (goja.Value, error) {
+	text := "null"
+	if r.Input != nil {
+		text = string(r.Input)
+	}
+	if len(r.Files) == 0 {
+		return m.parse(goja.Undefined(), m.ToValue(text))
+	}
+	return m.parse(goja.Undefined(), m.ToValue(text), m.reviveFiles(r.Marker, r.Files))
+}
+
 // export encodes a value as JSON with JSON.stringify.
-func (m *vm) export(value goja.Value) (json.RawMessage, *Failure) {
+func (m *vm) export(value goja.Value, marker string) (json.RawMessage, *Failure) {
 	if goja.IsUndefined(value) {
 		return json.RawMessage("null"), nil
 	}
-	written, err := m.stringify(goja.Undefined(), value)
+	written, err := m.stringify(goja.Undefined(), value, m.replaceFiles(func(f *file) goja.Value {
+		if marker == "" {
+			panic(m.NewTypeError("files cannot be returned here"))
+		}
+		return m.ToValue(marker + strconv.Itoa(m.files.indexOf(f)))
+	}))
 	if err != nil {
 		failure := m.failureOf(err)
 		failure.Message = clip("the result cannot be encoded as JSON: "+failure.Message, MaxLine)

@@ -3,9 +3,9 @@
 package signature
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/sha512"
-	"errors"
 	"fmt"
 	"hash"
 	"net/http"
@@ -66,11 +66,7 @@ const DefaultTolerance = 5 * time.Minute
 // Rejection is the reason a request failed verification. It is shown to the
 // owner of the secret, never to the sender, and contains no part of the request
 // or the secret.
-type Rejection struct {
-	Reason string
-	// mismatch means that the signature is not that of the body.
-	mismatch bool
-}
+type Rejection struct{ Reason string }
 
 func (e *Rejection) Error() string { return "signature: " + e.Reason }
 
@@ -80,37 +76,73 @@ func reject(format string, args ...any) error {
 
 // Verify verifies a request. A non-nil error is a *Rejection.
 func (r Rule) Verify(now time.Time, header http.Header, body []byte) error {
+	check, err := r.Begin(now, header)
+	if err != nil {
+		return err
+	}
+	_, _ = check.Write(body)
+	return check.Finish()
+}
+
+// Begin verifies what does not depend on the body: all of basic and bearer, and for a
+// signature that its headers are there and its timestamp is recent. A non-nil error is
+// a *Rejection. The body is then written to the Check, as it arrives.
+func (r Rule) Begin(now time.Time, header http.Header) (*Check, error) {
 	if r.Secret == "" {
-		return reject("no secret is set to verify the request with")
+		return nil, reject("no secret is set to verify the request with")
 	}
 	switch r.Scheme {
 	case GitHub:
-		return r.verifyGitHub(header, body)
+		return r.beginGitHub(header)
 	case Stripe:
-		return r.verifyStripe(now, header, body)
+		return r.beginStripe(now, header)
 	case Slack:
-		return r.verifySlack(now, header, body)
+		return r.beginSlack(now, header)
 	case StandardWebhooks:
-		return r.verifyStandard(now, header, body)
+		return r.beginStandard(now, header)
 	case HMAC:
-		return r.verifyHMAC(now, header, body)
+		return r.beginHMAC(now, header)
 	case Basic:
-		return r.verifyBasic(header)
+		return &Check{}, r.verifyBasic(header)
 	case Bearer:
-		return r.verifyBearer(header)
+		return &Check{}, r.verifyBearer(header)
 	}
-	return reject("the scheme is unknown")
+	return nil, reject("the scheme is unknown")
 }
 
-// VerifyHeader verifies what does not depend on the body: all of basic and bearer,
-// and for a signature that its headers are there and its timestamp is recent. A
-// non-nil error is a *Rejection.
-func (r Rule) VerifyHeader(now time.Time, header http.Header) error {
-	err := r.Verify(now, header, nil)
-	if rejection, ok := errors.AsType[*Rejection](err); ok && rejection.mismatch {
+// Check is the verification of a request whose body is written to it.
+type Check struct {
+	mac     hash.Hash // nil if the body is not signed
+	after   string    // the signed text after the body
+	matches func(want []byte) bool
+}
+
+// newCheck returns a check of a signature, given the signed text before and after the
+// body and a function that compares the signature.
+func newCheck(algorithm func() hash.Hash, key []byte, before, after string, matches func(want []byte) bool) *Check {
+	c := &Check{mac: hmac.New(algorithm, key), after: after, matches: matches}
+	c.mac.Write([]byte(before))
+	return c
+}
+
+// Write adds a part of the body. It never fails.
+func (c *Check) Write(p []byte) (int, error) {
+	if c.mac != nil {
+		c.mac.Write(p)
+	}
+	return len(p), nil
+}
+
+// Finish returns a *Rejection if the signature is not that of the body.
+func (c *Check) Finish() error {
+	if c.mac == nil {
 		return nil
 	}
-	return err
+	c.mac.Write([]byte(c.after))
+	if !c.matches(c.mac.Sum(nil)) {
+		return reject("the signature does not match: check that the sender uses the same secret")
+	}
+	return nil
 }
 
 // SignsBody reports whether Verify depends on the body.

@@ -126,22 +126,22 @@ func TestAcceptsDocumentedRequests(t *testing.T) {
 
 // Before the body is known, a request is rejected only if no body could make it
 // valid.
-func TestVerifyHeader(t *testing.T) {
+func TestVerifiesHeadersFirst(t *testing.T) {
 	t.Parallel()
 	for name, g := range documentedRequests() {
 		now := time.Unix(g.at, 0)
-		if err := g.rule.VerifyHeader(now, g.header); err != nil {
+		if _, err := g.rule.Begin(now, g.header); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := g.rule.VerifyHeader(now, http.Header{}); err == nil {
+		if _, err := g.rule.Begin(now, http.Header{}); err == nil {
 			t.Errorf("%s: accepted without headers", name)
 		}
-		if g.rule.Timed() && g.rule.VerifyHeader(now.Add(time.Hour), g.header) == nil {
+		if _, err := g.rule.Begin(now.Add(time.Hour), g.header); g.rule.Timed() && err == nil {
 			t.Errorf("%s: accepted an hour later", name)
 		}
 		other := g.rule
 		other.Secret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("another secret"))
-		if err := other.VerifyHeader(now, g.header); (err == nil) != g.rule.SignsBody() {
+		if _, err := other.Begin(now, g.header); (err == nil) != g.rule.SignsBody() {
 			t.Errorf("%s: with another secret: %v", name, err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"hash"
 	"net/http"
 	"strconv"
 	"strings"
@@ -30,19 +29,6 @@ func singleHeader(header http.Header, name string) (string, error) {
 		return "", reject("the header %s occurs more than once", name)
 	}
 	return values[0], nil
-}
-
-func computeMAC(algorithm func() hash.Hash, key []byte, parts ...[]byte) []byte {
-	mac := hmac.New(algorithm, key)
-	for _, part := range parts {
-		mac.Write(part)
-	}
-	return mac.Sum(nil)
-}
-
-// errMismatch returns the rejection of a wrong signature.
-func errMismatch() error {
-	return &Rejection{Reason: "the signature does not match: check that the sender uses the same secret", mismatch: true}
 }
 
 // matchHex compares a signature in hex with the expected one.
@@ -79,31 +65,28 @@ func (r Rule) checkTimestamp(now time.Time, text string) error {
 	return nil
 }
 
-func (r Rule) verifyGitHub(header http.Header, body []byte) error {
+func (r Rule) beginGitHub(header http.Header) (*Check, error) {
 	text, err := singleHeader(header, "X-Hub-Signature-256")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	signature, found := strings.CutPrefix(text, "sha256=")
-	if !found || !matchHex(signature, computeMAC(sha256.New, []byte(r.Secret), body)) {
-		return errMismatch()
-	}
-	return nil
+	return newCheck(sha256.New, []byte(r.Secret), "", "", func(want []byte) bool { return found && matchHex(signature, want) }), nil
 }
 
-// verifyStripe checks t=<seconds>,v1=<hex>. There may be several v1, and other
+// beginStripe checks t=<seconds>,v1=<hex>. There may be several v1, and other
 // schemes too.
-func (r Rule) verifyStripe(now time.Time, header http.Header, body []byte) error {
+func (r Rule) beginStripe(now time.Time, header http.Header) (*Check, error) {
 	text, err := singleHeader(header, "Stripe-Signature")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	timestamp, signatures := "", []string{}
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		switch {
 		case name == "t" && timestamp != "":
-			return reject("the signature has more than one timestamp")
+			return nil, reject("the signature has more than one timestamp")
 		case name == "t":
 			timestamp = value
 		case name == "v1" && len(signatures) < maxSignatures:
@@ -111,49 +94,42 @@ func (r Rule) verifyStripe(now time.Time, header http.Header, body []byte) error
 		}
 	}
 	if err := r.checkTimestamp(now, timestamp); err != nil {
-		return err
+		return nil, err
 	}
-	want := computeMAC(sha256.New, []byte(r.Secret), []byte(timestamp), []byte("."), body)
-	return matchAny(signatures, func(s string) bool { return matchHex(s, want) })
+	return newCheck(sha256.New, []byte(r.Secret), timestamp+".", "", func(want []byte) bool { return matchAny(signatures, want, matchHex) }), nil
 }
 
 // matchAny checks every signature, so that timing does not reveal which matches.
-func matchAny(signatures []string, matches func(string) bool) error {
+func matchAny(signatures []string, want []byte, matches func(text string, want []byte) bool) bool {
 	found := false
 	for _, signature := range signatures {
-		found = matches(signature) || found
+		found = matches(signature, want) || found
 	}
-	if !found {
-		return errMismatch()
-	}
-	return nil
+	return found
 }
 
-func (r Rule) verifySlack(now time.Time, header http.Header, body []byte) error {
+func (r Rule) beginSlack(now time.Time, header http.Header) (*Check, error) {
 	timestamp, err := singleHeader(header, "X-Slack-Request-Timestamp")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := singleHeader(header, "X-Slack-Signature")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.checkTimestamp(now, timestamp); err != nil {
-		return err
+		return nil, err
 	}
 	signature, found := strings.CutPrefix(text, "v0=")
-	if !found || !matchHex(signature, computeMAC(sha256.New, []byte(r.Secret), []byte("v0:"+timestamp+":"), body)) {
-		return errMismatch()
-	}
-	return nil
+	return newCheck(sha256.New, []byte(r.Secret), "v0:"+timestamp+":", "", func(want []byte) bool { return found && matchHex(signature, want) }), nil
 }
 
-// verifyStandard checks the headers of Standard Webhooks. Some senders still use
+// beginStandard checks the headers of Standard Webhooks. Some senders still use
 // the header names of Svix, where the standard originated.
-func (r Rule) verifyStandard(now time.Time, header http.Header, body []byte) error {
+func (r Rule) beginStandard(now time.Time, header http.Header) (*Check, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(r.Secret, "whsec_"))
 	if err != nil || len(key) == 0 {
-		return reject("the secret is not valid base64, with or without the prefix whsec_")
+		return nil, reject("the secret is not valid base64, with or without the prefix whsec_")
 	}
 	family := "Webhook-"
 	if len(header.Values("Webhook-Id")) == 0 && len(header.Values("Svix-Id")) > 0 {
@@ -162,54 +138,49 @@ func (r Rule) verifyStandard(now time.Time, header http.Header, body []byte) err
 	var parts [3]string
 	for i, name := range []string{"Id", "Timestamp", "Signature"} {
 		if parts[i], err = singleHeader(header, family+name); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	id, timestamp := parts[0], parts[1]
 	if strings.Contains(id, ".") {
-		return reject("the message id contains a dot") // the signed text would be ambiguous
+		return nil, reject("the message id contains a dot") // the signed text would be ambiguous
 	}
 	if err := r.checkTimestamp(now, timestamp); err != nil {
-		return err
+		return nil, err
 	}
-	want := computeMAC(sha256.New, key, []byte(id+"."+timestamp+"."), body)
 	signatures := []string{}
 	for part := range strings.FieldsSeq(parts[2]) {
 		if version, signature, found := strings.Cut(part, ","); found && version == "v1" && len(signatures) < maxSignatures {
 			signatures = append(signatures, signature)
 		}
 	}
-	return matchAny(signatures, func(s string) bool { return matchBase64(s, want) })
+	return newCheck(sha256.New, key, id+"."+timestamp+".", "", func(want []byte) bool { return matchAny(signatures, want, matchBase64) }), nil
 }
 
-func (r Rule) verifyHMAC(now time.Time, header http.Header, body []byte) error {
+func (r Rule) beginHMAC(now time.Time, header http.Header) (*Check, error) {
 	text, err := singleHeader(header, r.Header)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.Timestamp != "" {
 		timestamp, err := singleHeader(header, r.Timestamp)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := r.checkTimestamp(now, timestamp); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	before, after, err := r.signedAround(header)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	want := computeMAC(r.hash(), []byte(r.Secret), []byte(before), body, []byte(after))
 	signature, found := strings.CutPrefix(text, r.Prefix)
 	matches := matchHex
 	if r.Encoding == "base64" {
 		matches = matchBase64
 	}
-	if !found || !matches(signature, want) {
-		return errMismatch()
-	}
-	return nil
+	return newCheck(r.hash(), []byte(r.Secret), before, after, func(want []byte) bool { return found && matches(signature, want) }), nil
 }
 
 // signedAround returns the signed text before and after the body.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -175,17 +174,21 @@ func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.R
 }
 
 // Answers returns the answers to the open steps of a run, by path.
-func (s *Store) Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error) {
-	answers := map[string]json.RawMessage{}
+func (s *Store) Answers(ctx context.Context, runID string) (map[string]run.StepAnswer, error) {
+	answers := map[string]run.StepAnswer{}
 	err := s.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT path, answer FROM steps WHERE run_id = $1 AND answer IS NOT NULL AND status IN ('running', 'waiting')`,
+		return c.Query(`SELECT path, answer, answer_files FROM steps WHERE run_id = $1 AND answer IS NOT NULL AND status IN ('running', 'waiting')`,
 			[]any{runID}, func(r database.Row) error {
 				var (
-					path  string
-					value []byte
+					path   string
+					answer run.StepAnswer
+					files  filePointers
 				)
-				err := r.Scan(&path, &value)
-				answers[path] = value
+				if err := r.Scan(&path, (*[]byte)(&answer.Value), (*[]byte)(&files)); err != nil {
+					return err
+				}
+				err := files.decode(&answer.Files)
+				answers[path] = answer
 				return err
 			})
 	})

@@ -19,7 +19,16 @@ func insertDraft(tx *transaction, runID string, draft workflow.Unsaved) error {
 	if err != nil {
 		return err
 	}
-	return tx.Do(`INSERT INTO run_drafts (run_id, definition, pinned) VALUES ($1, $2, $3)`, runID, string(definition), string(pinned))
+	files, err := pointersOrNil(draft.Definition.Files.Pointers())
+	if err != nil {
+		return err
+	}
+	pinnedFiles, err := pointersOrNil(draft.Pinned.FilePointers())
+	if err != nil {
+		return err
+	}
+	return tx.Do(`INSERT INTO run_drafts (run_id, definition, pinned, files, pinned_files) VALUES ($1, $2, $3, $4, $5)`,
+		runID, string(definition), string(pinned), files, pinnedFiles)
 }
 
 // Draft reads the definition that the run of a draft executes. It returns nil if
@@ -27,21 +36,30 @@ func insertDraft(tx *transaction, runID string, draft workflow.Unsaved) error {
 func (s *Store) Draft(ctx context.Context, runID string) (*workflow.Unsaved, error) {
 	var found *workflow.Unsaved
 	err := s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT definition, pinned FROM run_drafts WHERE run_id = $1`, []any{runID}, scanDraft)
-		return err
+		var files filePointers
+		found, err = database.One(c, `SELECT definition, pinned, files, pinned_files FROM run_drafts WHERE run_id = $1`, []any{runID},
+			func(r database.Row) (workflow.Unsaved, error) { return scanDraft(r, &files) })
+		if err != nil || found == nil {
+			return err
+		}
+		return files.readFiles(c, &found.Definition)
 	})
 	return found, err
 }
 
-func scanDraft(r database.Row) (workflow.Unsaved, error) {
+func scanDraft(r database.Row, files *filePointers) (workflow.Unsaved, error) {
 	var (
 		draft              workflow.Unsaved
 		definition, pinned []byte
+		pinnedFiles        filePointers
 	)
-	if err := r.Scan(&definition, &pinned); err != nil {
+	if err := r.Scan(&definition, &pinned, (*[]byte)(files), (*[]byte)(&pinnedFiles)); err != nil {
 		return draft, err
 	}
 	if err := json.Unmarshal(pinned, &draft.Pinned); err != nil {
+		return draft, fmt.Errorf("%w: %w", workflow.ErrCorrupt, err)
+	}
+	if err := pinnedFiles.decodePins(draft.Pinned); err != nil {
 		return draft, fmt.Errorf("%w: %w", workflow.ErrCorrupt, err)
 	}
 	var err error

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/archive"
-
+	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/database"
 )
 
@@ -31,11 +31,17 @@ type Mover interface {
 // exportPage is the number of rows that one query reads.
 const exportPage = 500
 
-// Export writes all rows of all tables from one consistent snapshot. It streams
-// them, so its memory use does not depend on the number of rows.
-func Export(ctx context.Context, db Mover, to *archive.Writer) error {
+// Export writes all rows of all tables from one consistent snapshot, and the bytes of
+// the files, unless blobs is nil. It streams them, so its memory use depends neither on
+// the number of rows nor on the size of files. Meanwhile nobody may delete blobs.
+func Export(ctx context.Context, db Mover, blobs blob.Store, to *archive.Writer) error {
 	return db.ReadSnapshot(ctx, func(c database.Conn) error {
-		for _, t := range Tables() {
+		for i, t := range Tables() {
+			if i == fileBytesAt {
+				if err := exportBlobs(ctx, c, blobs, to); err != nil {
+					return fmt.Errorf("export the bytes of files: %w", err)
+				}
+			}
 			section := archive.Section{Table: t.Name}
 			if t.Numbered {
 				var err error

@@ -5,8 +5,12 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
@@ -39,22 +43,82 @@ func (s *Store) SaveRequests(ctx context.Context, t trigger.Trigger, requests []
 				string(r.Headers), string(r.Query), database.OrNil(string(r.Payload))); err != nil {
 				return err
 			}
+			if err := holdRequestFiles(tx, t, r); err != nil {
+				return err
+			}
 		}
-		err = tx.Do(`DELETE FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 AND id <
+		_, err = deleteRequests(tx, `WHERE workflow_id = $1 AND trigger_id = $2 AND id <
 			(SELECT min(id) FROM (SELECT id FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 ORDER BY id DESC LIMIT $3) AS newest)`,
 			t.WorkflowID, t.ID, atMost)
 		return err
 	})
 }
 
+// holdRequestFiles makes a recorded call hold the files that it brought. Those of a call
+// that was buffered for too long may be gone.
+func holdRequestFiles(tx *transaction, t trigger.Trigger, r trigger.Request) error {
+	if len(r.Files) == 0 {
+		return nil
+	}
+	pointers, err := pointersOrNil(r.Files)
+	if err != nil {
+		return err
+	}
+	ids, err := run.FileIDs(r.Payload, r.Files)
+	if err != nil {
+		return err
+	}
+	err = holdFiles(tx, t.WorkspaceID, file.HeldByRequest(t.WorkflowID, t.ID, r.ID), ids, clock.Now())
+	if fault.Is(err, fault.FileNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Do(`UPDATE hook_requests SET files = $1 WHERE workflow_id = $2 AND trigger_id = $3 AND id = $4`, pointers, t.WorkflowID, t.ID, r.ID)
+}
+
+// deleteRequests deletes recorded calls, with their references to files. It returns how
+// many.
+func deleteRequests(tx *transaction, where string, args ...any) (int64, error) {
+	var (
+		deleted int64
+		holders []file.Holder
+	)
+	err := tx.Query(`DELETE FROM hook_requests `+where+` RETURNING workflow_id, trigger_id, id, files`, args, func(r database.Row) error {
+		var (
+			workflowID, triggerID, id string
+			files                     []byte
+		)
+		deleted++
+		err := r.Scan(&workflowID, &triggerID, &id, &files)
+		if files != nil {
+			holders = append(holders, file.HeldByRequest(workflowID, triggerID, id))
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, holder := range holders {
+		if err := dropHolder(tx, holder, clock.Now()); err != nil {
+			return 0, err
+		}
+	}
+	return deleted, nil
+}
+
 // Requests implements trigger.InboxStore.
 func (s *Store) Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[trigger.Request], error) {
 	var found []trigger.Request
 	err := s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT id, at, method, size, outcome, run_id, headers, query, payload FROM hook_requests
+		found, err = database.List(c, `SELECT id, at, method, size, outcome, run_id, headers, query, payload, files FROM hook_requests
 			WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3 AND id < $4 AND at >= $5 ORDER BY id DESC LIMIT $6`,
 			[]any{workflowID, id, workspaceID, before(page.After), since, page.Limit + 1}, func(r database.Row) (q trigger.Request, err error) {
-				err = r.Scan(&q.ID, &q.At, &q.Method, &q.Size, &q.Outcome, &q.RunID, (*[]byte)(&q.Headers), (*[]byte)(&q.Query), (*[]byte)(&q.Payload))
+				var files filePointers
+				if err = r.Scan(&q.ID, &q.At, &q.Method, &q.Size, &q.Outcome, &q.RunID, (*[]byte)(&q.Headers), (*[]byte)(&q.Query), (*[]byte)(&q.Payload), (*[]byte)(&files)); err == nil {
+					err = files.decode(&q.Files)
+				}
 				return q, err
 			})
 		return err
@@ -67,7 +131,7 @@ func (s *Store) Requests(ctx context.Context, workspaceID, workflowID, id string
 func (s *Store) PurgeRequests(ctx context.Context, since time.Time, limit int) (bool, error) {
 	more := false
 	err := s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`DELETE FROM hook_requests WHERE (workflow_id, trigger_id, id) IN
+		n, err := deleteRequests(tx, `WHERE (workflow_id, trigger_id, id) IN
 			(SELECT workflow_id, trigger_id, id FROM hook_requests WHERE at < $1 LIMIT $2)`, since, limit)
 		more = n == int64(limit)
 		return err

@@ -56,12 +56,13 @@ func checkComplete(c database.Conn) error {
 // Import writes the rows of an archive into empty tables, in many small
 // transactions. Until the last one, the installation row marks the import as
 // incomplete: no process serves it, and another import may replace it. After an
-// error Import empties the tables again if it can.
-func Import(ctx context.Context, db Mover, from *archive.Reader, now time.Time) (err error) {
+// error Import empties the tables again if it can. The bytes of files are stored before
+// the rows that refer to them; without a place for them they are ignored.
+func Import(ctx context.Context, db Mover, files FilesTarget, from *archive.Reader, now time.Time) (err error) {
 	if err := CheckSchema(from.Header()); err != nil {
 		return err
 	}
-	m := &importer{db: db, id: rand.Text(), now: now}
+	m := &importer{db: db, id: rand.Text(), now: now, files: fileImport{FilesTarget: files}}
 	if err := m.begin(ctx, from.Header().KeyCheck); err != nil {
 		return err
 	}
@@ -70,10 +71,18 @@ func Import(ctx context.Context, db Mover, from *archive.Reader, now time.Time) 
 			err = errors.Join(err, m.rollback(context.WithoutCancel(ctx)))
 		}
 	}()
-	for _, t := range Tables() {
+	for i, t := range Tables() {
+		if i == fileBytesAt {
+			if err := m.files.load(ctx, m.installationID(), from); err != nil {
+				return err
+			}
+		}
 		if err := m.load(ctx, t, from); err != nil {
 			return err
 		}
+	}
+	if err := m.files.check(); err != nil {
+		return err
 	}
 	if _, err := from.Next(); !errors.Is(err, io.EOF) {
 		return err
@@ -88,6 +97,7 @@ type importer struct {
 	id           string
 	now          time.Time
 	installation []any
+	files        fileImport
 	numbered     []archive.Section // sections of tables with numbered rows
 }
 
@@ -167,6 +177,9 @@ func (m *importer) clear(ctx context.Context) error {
 func (m *importer) rollback(ctx context.Context) error {
 	err := m.clear(ctx)
 	if err == nil {
+		err = m.files.rollback(ctx)
+	}
+	if err == nil {
 		err = m.transaction(ctx, func(c database.Conn) error {
 			_, err := c.Exec(`DELETE FROM installation WHERE id = 1`)
 			return err
@@ -176,6 +189,17 @@ func (m *importer) rollback(ctx context.Context) error {
 		return fmt.Errorf("roll back the import: %w", err)
 	}
 	return nil
+}
+
+// installationID returns the id in the row of the installation; empty: there is none.
+func (m *importer) installationID() string {
+	for i, column := range Tables()[0].Columns() {
+		if m.installation != nil && column.Name == "first_workspace_id" {
+			id, _ := m.installation[i].(string)
+			return id
+		}
+	}
+	return ""
 }
 
 // finish completes the installation, which makes it visible.
@@ -194,6 +218,9 @@ func (m *importer) finish(ctx context.Context) error {
 			}
 		}
 		if err := m.db.AfterImport(c); err != nil {
+			return err
+		}
+		if err := m.files.record(c); err != nil {
 			return err
 		}
 		_, err := c.Exec(`UPDATE installation SET first_workspace_id = $1, key_check = $2, created_at = $3, importing = NULL WHERE id = 1`,

@@ -95,6 +95,9 @@ func (m *importer) write(ctx context.Context, t Table, rows [][]any) error {
 	if err == nil {
 		failpoint.Hit(failpoint.MidImport, t.Name)
 	}
+	if t.Name == "file_blobs" {
+		m.files.rows += int64(len(rows))
+	}
 	return err
 }
 

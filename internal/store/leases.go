@@ -51,48 +51,84 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 func (s *Store) Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error) {
 	var found *workflow.Definition
 	err := s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT definition FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
+		var files filePointers
+		found, err = database.One(c, `SELECT definition, files FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
 			[]any{workflowID, version}, func(r database.Row) (workflow.Definition, error) {
 				var definition []byte
-				if err := r.Scan(&definition); err != nil {
+				if err := r.Scan(&definition, (*[]byte)(&files)); err != nil {
 					return workflow.Definition{}, err
 				}
 				return workflow.ParseDefinition(definition)
 			})
-		return err
+		if err != nil || found == nil {
+			return err
+		}
+		return files.readFiles(c, found)
 	})
 	return found, err
 }
 
-// Commit applies a decision atomically if the lease is still valid. Otherwise it
-// changes nothing and returns false.
-func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (bool, error) {
+// Commit applies a decision atomically if the lease is still valid. It may be
+// repeated if its result was lost.
+func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (committed run.Committed, err error) {
 	fence := s.queue.Fence(lease, d)
 	if s.decisionTouchesOneRun(r, d) && !nested(ctx) {
-		committed, err := s.writeRun(ctx, lease.RunID, func(tx *transaction) error {
+		held, err := s.writeRun(ctx, lease.RunID, func(tx *transaction) error {
 			if err := tx.Expect(fence.Text, fence.Args...); err != nil {
 				return err
 			}
 			return s.writeDecision(tx, r, d)
 		})
-		if committed || err != nil {
-			return committed, err
+		if held || err != nil {
+			return run.Committed{Held: held}, err
 		}
 	}
-	committed := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err = s.write(ctx, func(tx *transaction) error {
+		committed = run.Committed{}
 		if d.Finish != nil {
 			if err := lockParentAndSlots(tx, r); err != nil {
 				return err
 			}
 		}
 		n, err := tx.Exec(fence.Text, fence.Args...)
-		if committed = n == 1; err != nil || !committed {
+		if committed.Held = n == 1; err != nil || !committed.Held {
 			return err
 		}
-		return s.writeDecision(tx, r, d)
+		committed.Answers, err = s.writeAll(tx, r, d)
+		return err
 	})
-	return committed, err
+	if err != nil {
+		return run.Committed{}, err
+	}
+	return committed, nil
+}
+
+// writeAll writes a decision and what it changes beside its run: tables and keys, and
+// files. It returns the answers of the operations. Those come last, because their locks
+// on the workspace are held until the commit. They may refer to files that the decision
+// records, whose lock comes after that of tables and keys. A run that ends passes files
+// on, so they have to be recorded before.
+func (s *Store) writeAll(tx *transaction, r run.Run, d run.Decision) (map[string]run.StepAnswer, error) {
+	if d.Finish != nil {
+		if err := writeDecisionFiles(tx, r, d); err != nil {
+			return nil, err
+		}
+		return nil, s.writeDecision(tx, r, d)
+	}
+	if err := s.writeDecision(tx, r, d); err != nil {
+		return nil, err
+	}
+	if len(d.Files)+len(d.Holds)+len(d.Releases) > 0 {
+		if len(d.Operations) > 0 {
+			if _, err := lockState(tx, r.WorkspaceID); err != nil {
+				return nil, err
+			}
+		}
+		if err := writeDecisionFiles(tx, r, d); err != nil {
+			return nil, err
+		}
+	}
+	return performOperations(tx, r, d.Operations)
 }
 
 // writeDecision writes a decision about a run whose lease is valid.
@@ -108,6 +144,11 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 			return err
 		}
 		if err := s.applyEarlyAnswer(tx, r.ID, step, d.Release); err != nil {
+			return err
+		}
+	}
+	for _, path := range d.Retried {
+		if err := tx.Do(`UPDATE steps SET answer = NULL, answer_files = NULL WHERE run_id = $1 AND path = $2`, r.ID, path); err != nil {
 			return err
 		}
 	}
@@ -140,9 +181,10 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 }
 
 // decisionTouchesOneRun reports whether a decision writes only its own run: it
-// neither ends other runs nor passes the run on.
+// neither ends other runs nor passes the run on, nor changes tables, keys or files.
 func (s *Store) decisionTouchesOneRun(r run.Run, d run.Decision) bool {
-	return r.ConcurrencyKey == "" && r.Parent == nil && (d.Finish == nil || !d.Finish.CutShort) && (!d.Release || s.queue.ReleasesAlone())
+	return len(d.Operations)+len(d.Files)+len(d.Holds)+len(d.Releases) == 0 && r.ConcurrencyKey == "" && r.Parent == nil &&
+		(d.Finish == nil || !d.Finish.CutShort) && (!d.Release || s.queue.ReleasesAlone())
 }
 
 // checkUnanswered rejects a decision that times out steps whose answer has
@@ -172,11 +214,14 @@ func upsertStep(tx *transaction, runID string, rev int, step run.Step) error {
 		started_at = excluded.started_at, attempt_at = excluded.attempt_at, finished_at = excluded.finished_at, wake_at = excluded.wake_at,
 		deadline = excluded.deadline, awaits = excluded.awaits, reason = excluded.reason, error_code = excluded.error_code, error_text = excluded.error_text,
 		error_step = excluded.error_step, rev = excluded.rev, checkpoint_attempt = excluded.checkpoint_attempt,
-		input = excluded.input, output = excluded.output, state = excluded.state`,
+		input = excluded.input, output = excluded.output, state = excluded.state, input_files = NULL, output_files = NULL`,
 		runID, step.Path, step.Seq, step.Name, step.Type, string(step.Status), step.Attempt, step.StartedAt, step.AttemptAt, database.TimeOrNil(step.FinishedAt),
 		database.TimeOrNil(step.WakeAt), database.TimeOrNil(step.Deadline), database.OrNil(string(step.Awaits)), database.OrNil(step.Reason), code, text, at, rev, step.CheckpointAttempt,
 		database.OrNil(string(step.Input)), database.OrNil(string(step.Output)), database.BytesOrNil(step.State))
-	return err
+	if err != nil {
+		return err
+	}
+	return writeStepFiles(tx, runID, step)
 }
 
 // insertAttempt writes an attempt once, even if its commit is retried.

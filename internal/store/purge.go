@@ -4,17 +4,19 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
 // PurgeDeleted deletes up to limit rows of deleted workflows: their runs, then
-// their versions, finally the workflows themselves. It returns true if there is
+// their versions and their keys, finally the workflows themselves. It returns true if there is
 // more to do, so that callers can pause and let others write.
 func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 	more := false
 	err := s.write(ctx, func(tx *transaction) error {
-		id, err := database.One(tx, `SELECT id FROM workflows WHERE deleted_at IS NOT NULL LIMIT 1`, nil, scanText)
+		var id, workspaceID *string
+		err := tx.Query(`SELECT id, workspace_id FROM workflows WHERE deleted_at IS NOT NULL LIMIT 1`, nil, func(r database.Row) error { return r.Scan(&id, &workspaceID) })
 		if more = id != nil; err != nil || !more {
 			return err
 		}
@@ -39,8 +41,13 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 		if done, err := b.purgePart(tx, versions, *id); err != nil || !done {
 			return err
 		}
-		err = tx.Do(`DELETE FROM workflows WHERE id = $1`, *id)
-		return err
+		if n, err := removeWorkflowKeys(tx, *workspaceID, *id, limit); err != nil || n == limit {
+			return err
+		}
+		if n, err := dropHoldersOf(tx, *id, clock.Now(), limit); err != nil || n == limit {
+			return err
+		}
+		return tx.Do(`DELETE FROM workflows WHERE id = $1`, *id)
 	})
 	return more && err == nil, err
 }

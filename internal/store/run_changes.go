@@ -10,8 +10,8 @@ import (
 // These leave out the large columns, because clients that follow a run read it
 // repeatedly.
 const (
-	selectSlimRun  = `SELECT ` + runColumns + `, NULL AS payload, NULL AS headers, NULL AS query, w.name` + fromRuns
-	selectSlimStep = `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer, NULL AS state FROM steps `
+	selectSlimRun  = `SELECT ` + runColumns + `, NULL AS payload, NULL AS files, NULL AS headers, NULL AS query, w.name` + fromRuns
+	selectSlimStep = `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer, NULL AS state, NULL AS input_files, NULL AS output_files, NULL AS answer_files FROM steps `
 )
 
 // RunProgress implements run.Store.

@@ -97,8 +97,11 @@ func (s *Store) answerParent(tx *transaction, r run.Run, f run.Finish) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.answer(tx, r.Parent.RunID, r.Parent.StepID, outcome, f.At)
-	return err
+	answered, err := s.answer(tx, r.Parent.RunID, r.Parent.StepID, outcome, f.At)
+	if err != nil || !answered || len(f.OutputFiles) == 0 {
+		return err
+	}
+	return passFiles(tx, r, f)
 }
 
 // answerParents tells the steps that wait for runs of a workflow that these were

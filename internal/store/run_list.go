@@ -183,7 +183,7 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 	if err != nil {
 		after = -1 // before the first
 	}
-	statement := `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer, NULL AS state
+	statement := `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer, NULL AS state, NULL AS input_files, NULL AS output_files, NULL AS answer_files
 		FROM steps WHERE run_id = $1 AND seq > $2`
 	args := []any{runID, after, page.Limit + 1}
 	if filter.Status != "" {

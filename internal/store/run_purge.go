@@ -68,6 +68,9 @@ func (b *budget) purgeRun(tx *transaction, runID, statement string, args ...any)
 // purgeParts deletes the rows that belong to a run and reports whether none are
 // left.
 func (b *budget) purgeParts(tx *transaction, runID string) (bool, error) {
+	if done, err := b.purgeRefs(tx, runID, clock.Now()); err != nil || !done {
+		return false, err
+	}
 	for _, p := range partsOfRun {
 		if done, err := b.purgePart(tx, p, runID); err != nil || !done {
 			return false, err

@@ -70,6 +70,11 @@ func (s *Store) startRun(tx *transaction, start run.Start) error {
 			return err
 		}
 	}
+	if start.HasFiles() {
+		if err := writeRunFiles(tx, start); err != nil {
+			return err
+		}
+	}
 	executable, err := tx.queue.Insert(start, admitted)
 	if err != nil {
 		return err
@@ -119,7 +124,7 @@ func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error)
 // startTouchesOneRun reports whether a start writes only the new run, which this
 // node will execute.
 func (s *Store) startTouchesOneRun(start run.Start) bool {
-	return start.Concurrency == nil && start.Run.Parent == nil && len(start.Steps) == 0 && start.Fire == nil && s.queue.InsertsAlone(start)
+	return !start.HasFiles() && start.Concurrency == nil && start.Run.Parent == nil && len(start.Steps) == 0 && start.Fire == nil && s.queue.InsertsAlone(start)
 }
 
 // checkChildStart rejects a run that a step already started, and one whose parent
@@ -193,7 +198,7 @@ const runColumns = `r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.s
 
 const fromRuns = ` FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL `
 
-const selectRun = `SELECT ` + runColumns + `, r.payload, r.headers, r.query, w.name` + fromRuns
+const selectRun = `SELECT ` + runColumns + `, r.payload, r.files, r.headers, r.query, w.name` + fromRuns
 
 type namedRun struct {
 	run.Run
@@ -206,12 +211,16 @@ func scanRun(row database.Row) (namedRun, error) {
 		code, text, step string
 		parent           run.Parent
 		by               run.Starter
+		files            filePointers
 	)
 	err := row.Scan(&r.ID, &r.WorkspaceID, &r.WorkflowID, &r.WorkflowVersion, (*string)(&r.Status), &r.StartedAt, &r.FinishedAt,
 		&r.Trigger.Type, &r.Trigger.ID, &code, &text, &step, &r.RetryOf,
 		&parent.RunID, &parent.StepID, &parent.Waits, &r.Depth, &r.ConcurrencyKey, &r.Trigger.Test, &r.Draft,
 		&by.Type, &by.ID, &by.Name,
-		(*[]byte)(&r.Trigger.Payload), (*[]byte)(&r.Trigger.Headers), (*[]byte)(&r.Trigger.Query), &r.workflowName)
+		(*[]byte)(&r.Trigger.Payload), (*[]byte)(&files), (*[]byte)(&r.Trigger.Headers), (*[]byte)(&r.Trigger.Query), &r.workflowName)
+	if err == nil {
+		err = files.decode(&r.Trigger.Files)
+	}
 	if parent.RunID != "" {
 		r.Parent = &parent
 	}
@@ -271,7 +280,7 @@ const whereRun = `WHERE run_id = $1 ORDER BY seq`
 const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, deadline, awaits, reason,
 	error_code, error_text, error_step, rev, checkpoint_attempt`
 
-const selectStep = `SELECT ` + stepColumns + `, input, output, answer, state FROM steps `
+const selectStep = `SELECT ` + stepColumns + `, input, output, answer, state, input_files, output_files, answer_files FROM steps `
 
 const selectAttempt = `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts `
 
@@ -282,15 +291,20 @@ func scanAttempt(r database.Row) (a run.Attempt, err error) {
 }
 
 func scanStep(row database.Row) (run.Step, error) {
-	var (
-		s              run.Step
-		code, text, at string
-	)
+	var s run.Step
+	// One allocation for all that Scan needs a pointer to.
+	var more struct {
+		code, text, at        string
+		input, output, answer filePointers
+	}
 	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt, &s.Deadline,
-		(*string)(&s.Awaits), &s.Reason, &code, &text, &at, &s.Rev, &s.CheckpointAttempt,
-		(*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer), &s.State)
-	if code != "" {
-		s.Error = &run.Failure{Code: code, Message: text, StepID: at}
+		(*string)(&s.Awaits), &s.Reason, &more.code, &more.text, &more.at, &s.Rev, &s.CheckpointAttempt,
+		(*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer), &s.State, (*[]byte)(&more.input), (*[]byte)(&more.output), (*[]byte)(&more.answer))
+	if more.code != "" {
+		s.Error = &run.Failure{Code: more.code, Message: more.text, StepID: more.at}
+	}
+	if err == nil {
+		err = errors.Join(more.input.decode(&s.InputFiles), more.output.decode(&s.OutputFiles), more.answer.decode(&s.AnswerFiles))
 	}
 	return s, err
 }

@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 5
+const Schema = 7
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -29,7 +29,7 @@ type Table struct {
 // Tables returns everything that an installation contains. The tests of the
 // databases fail for a table or column that is neither here nor in LeftOut.
 func Tables() []Table {
-	return slices.Concat(workspaceTables(), workflowTables(), runTables(), eventTables())
+	return slices.Concat(workspaceTables(), workflowTables(), runTables(), eventTables(), stateTables(), fileTables())
 }
 
 func workspaceTables() []Table {
@@ -67,7 +67,7 @@ func workspaceTables() []Table {
 func workflowTables() []Table {
 	return []Table{
 		{
-			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout source pinned",
+			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout source pinned pinned_files",
 			Int: "version revision created_at updated_at deleted_at", Bool: "source_stale",
 		},
 		{
@@ -79,9 +79,9 @@ func workflowTables() []Table {
 		{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"},
 		{
 			Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size",
-			Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload",
+			Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload files",
 		},
-		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition source", Int: "version created_at"},
+		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition source files", Int: "version created_at"},
 	}
 }
 
@@ -89,7 +89,7 @@ func runTables() []Table {
 	return []Table{
 		{
 			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test draft",
-			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query started_by_type started_by_id started_by_name",
+			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query started_by_type started_by_id started_by_name files",
 		},
 		{
 			Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing blamed share_key waiting_step",
@@ -97,9 +97,9 @@ func runTables() []Table {
 		},
 		{
 			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev checkpoint_attempt", Bytes: "state",
-			Text: "run_id path name type status awaits reason error_code error_text error_step input output answer",
+			Text: "run_id path name type status awaits reason error_code error_text error_step input output answer input_files output_files answer_files",
 		},
-		{Name: "run_drafts", Key: "run_id", Text: "run_id definition pinned"},
+		{Name: "run_drafts", Key: "run_id", Text: "run_id definition pinned files pinned_files"},
 		{Name: "early_answers", Key: "run_id path", Text: "run_id path value"},
 		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
 		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},
@@ -127,6 +127,32 @@ func eventTables() []Table {
 	}
 }
 
+// stateTables lists what runs and people keep between runs.
+func stateTables() []Table {
+	return []Table{
+		{
+			Name: "data_tables", Key: "id", Text: "id workspace_id name columns key_column created_by updated_by",
+			Int: "last_column row_count row_bytes created_at updated_at",
+		},
+		{Name: "table_rows", Key: "table_id id", Text: "table_id id workspace_id unique_key data", Int: "size created_at updated_at"},
+		{Name: "table_index", Key: "table_id column_id value row_id", Text: "table_id column_id value row_id workspace_id"},
+		{Name: "table_remains", Key: "table_id column_id", Text: "table_id column_id"},
+		{Name: "state_keys", Key: "workspace_id workflow_id name", Text: "workspace_id workflow_id name value files", Int: "size expires_at created_at updated_at"},
+		{Name: "state_usage", Key: "workspace_id", Text: "workspace_id", Int: "tables table_rows state_keys stored_bytes"},
+	}
+}
+
+// fileTables lists what describes files.
+func fileTables() []Table {
+	return []Table{
+		{Name: "files", Key: "id", Text: "id workspace_id blob_id name type sha256 list", Int: "size holders created_at expires_at"},
+		{Name: "file_blobs", Key: "id", Text: "id workspace_id sha256", Int: "size files"},
+		{Name: "file_refs", Key: "holder file_id", Text: "holder file_id workspace_id"},
+		// Resumable uploads are not exported.
+		{Name: "file_usage", Key: "owner", Text: "owner", Int: "files bytes", NotExported: "uploading"},
+	}
+}
+
 // LeftOut returns the tables that are not exported, with the reason.
 func LeftOut() map[string]string {
 	return map[string]string{
@@ -141,6 +167,12 @@ func LeftOut() map[string]string {
 		"couriers":         "which of those nodes serves which webhook",
 		"terms":            "which of those nodes is the leader",
 		"recovery":         "whether one database has crashed",
+		"files_place":      "where one installation has the bytes of files",
+		"blob_remains":     "bytes that one installation has yet to delete",
+		"uploads":          "resumable uploads, which expire within a day",
+		"upload_parts":     "the bytes of those uploads",
+		"blobs":            "the bytes of files, which an archive has apart from the tables",
+		"blob_chunks":      "the bytes of files, which an archive has apart from the tables",
 	}
 }
 
@@ -158,13 +190,13 @@ func (t Table) Columns() []archive.Column {
 	return columns
 }
 
-// Archived returns the tables as an archive names them.
+// Archived returns the sections of an archive: the tables, and the bytes of files.
 func Archived() []archive.Table {
 	var tables []archive.Table
 	for _, t := range Tables() {
 		tables = append(tables, archive.Table{Name: t.Name, Columns: t.Columns()})
 	}
-	return tables
+	return slices.Insert(tables, fileBytesAt, fileBytesTable())
 }
 
 // sqlList joins names separated by spaces into an SQL list.

@@ -19,11 +19,9 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 	for i, t := range armed {
 		left[i] = t.ID
 	}
-	for _, table := range triggerTables {
-		statement, args := database.NotIn(`DELETE FROM `+table+` WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
-		if err := tx.Do(statement, args...); err != nil {
-			return err
-		}
+	where, args := database.NotIn(`WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
+	if err := deleteTriggerRows(tx, where, args...); err != nil {
+		return err
 	}
 	for _, t := range armed {
 		if err := deleteOldTriggerType(tx, w.ID, t); err != nil {
@@ -45,8 +43,19 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 	return nil
 }
 
-// triggerTables are the tables with rows of triggers.
-var triggerTables = []string{"triggers", "occasions", "trigger_keys", "hook_requests"}
+// triggerTables are the tables with rows of triggers, beside their recorded calls.
+var triggerTables = []string{"triggers", "occasions", "trigger_keys"}
+
+// deleteTriggerRows deletes rows of triggers.
+func deleteTriggerRows(tx *transaction, where string, args ...any) error {
+	for _, table := range triggerTables {
+		if err := tx.Do(`DELETE FROM `+table+` `+where, args...); err != nil {
+			return err
+		}
+	}
+	_, err := deleteRequests(tx, where, args...)
+	return err
+}
 
 // deleteOldTriggerType deletes the rows of a trigger whose type has changed.
 func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) error {
@@ -54,22 +63,12 @@ func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) 
 	if err != nil || n == 0 {
 		return err
 	}
-	for _, table := range triggerTables {
-		if err := tx.Do(`DELETE FROM `+table+` WHERE workflow_id = $1 AND trigger_id = $2`, workflowID, t.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return deleteTriggerRows(tx, `WHERE workflow_id = $1 AND trigger_id = $2`, workflowID, t.ID)
 }
 
 // deleteTriggers deletes all rows of a workflow's triggers.
 func deleteTriggers(tx *transaction, workflowID string) error {
-	for _, table := range triggerTables {
-		if err := tx.Do(`DELETE FROM `+table+` WHERE workflow_id = $1`, workflowID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return deleteTriggerRows(tx, `WHERE workflow_id = $1`, workflowID)
 }
 
 // fire updates the trigger that starts a run, or returns an error if it may not.

@@ -53,6 +53,12 @@ func (s *Store) UsageDays(ctx context.Context, workspaceID, since string) ([]usa
 func (s *Store) UsageCurrent(ctx context.Context, workspaceID string) (usage.Current, error) {
 	var now usage.Current
 	err := s.read(ctx, func(c database.Conn) error {
+		if err := currentState(c, workspaceID, &now); err != nil {
+			return err
+		}
+		if err := currentFiles(c, workspaceID, &now); err != nil {
+			return err
+		}
 		return c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes, connections,
 			(SELECT count(*) FROM run_queue q JOIN workflows w ON w.id = q.workflow_id
 				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL`+runqueue.UseIndex("q.workflow_id")+`)

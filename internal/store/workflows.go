@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -22,6 +23,10 @@ func (s *Store) InsertWorkflow(
 	if err != nil {
 		return false, err
 	}
+	pinnedFiles, err := pointersOrNil(w.Pinned.FilePointers())
+	if err != nil {
+		return false, err
+	}
 	inserted := false
 	err = s.write(ctx, func(tx *transaction) error {
 		var err error
@@ -29,13 +34,16 @@ func (s *Store) InsertWorkflow(
 			return err
 		}
 		if err := tx.Do(`INSERT INTO workflows
-			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout, source, source_stale, pinned)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout, source, source_stale, pinned, pinned_files)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, layout,
-			w.Source, w.SourceStale, pinned); err != nil {
+			w.Source, w.SourceStale, pinned, pinnedFiles); err != nil {
 			return err
 		}
-		if err := insertVersion(tx, first); err != nil {
+		if err := insertVersion(tx, w.WorkspaceID, first); err != nil {
+			return err
+		}
+		if err := holdFiles(tx, w.WorkspaceID, file.HeldByPins(w.ID), w.Pinned.FileIDs(), w.UpdatedAt); err != nil {
 			return err
 		}
 		if err := updateConnectionUsers(tx, w); err != nil {
@@ -61,14 +69,21 @@ func encodeLayoutAndPins(w workflow.Workflow) (layout, pinned string, err error)
 	return string(drawn), string(pins), err
 }
 
-func insertVersion(tx *transaction, v workflow.Version) error {
+// insertVersion stores a version, which holds the files that its definition refers to.
+func insertVersion(tx *transaction, workspaceID string, v workflow.Version) error {
 	definition, err := v.Definition.Canonical()
 	if err != nil {
 		return err
 	}
-	err = tx.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition, source)
-		VALUES ($1, $2, $3, $4, $5, $6)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition), v.Source)
-	return err
+	files, err := pointersOrNil(v.Definition.Files.Pointers())
+	if err != nil {
+		return err
+	}
+	if err := tx.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition, source, files)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition), v.Source, files); err != nil {
+		return err
+	}
+	return holdFiles(tx, workspaceID, file.HeldByVersion(v.WorkflowID, v.Number), v.Definition.Files.IDs(), v.CreatedAt)
 }
 
 // Workflow implements workflow.Store.
@@ -76,7 +91,7 @@ func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow
 	var found *workflow.Workflow
 	err := s.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
-			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, v.definition
+			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, w.pinned_files, v.definition
 			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
 			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
 		return err
@@ -88,15 +103,19 @@ func scanWorkflow(r database.Row) (workflow.Workflow, error) {
 	var (
 		w                          workflow.Workflow
 		layout, pinned, definition []byte
+		files                      filePointers
 	)
 	if err := r.Scan(&w.ID, &w.WorkspaceID, &w.Name, &w.Description, (*string)(&w.State), &w.Version, &w.Revision,
-		&w.CreatedAt, &w.UpdatedAt, &layout, &w.Source, &w.SourceStale, &pinned, &definition); err != nil {
+		&w.CreatedAt, &w.UpdatedAt, &layout, &w.Source, &w.SourceStale, &pinned, (*[]byte)(&files), &definition); err != nil {
 		return w, err
 	}
 	if err := json.Unmarshal(layout, &w.Layout); err != nil {
 		return w, fmt.Errorf("decode the layout of %s: %w", w.ID, err)
 	}
 	if err := json.Unmarshal(pinned, &w.Pinned); err != nil {
+		return w, fmt.Errorf("decode the pins of %s: %w", w.ID, err)
+	}
+	if err := files.decodePins(w.Pinned); err != nil {
 		return w, fmt.Errorf("decode the pins of %s: %w", w.ID, err)
 	}
 	var err error
@@ -111,6 +130,10 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 	if err != nil {
 		return false, err
 	}
+	pinnedFiles, err := pointersOrNil(w.Pinned.FilePointers())
+	if err != nil {
+		return false, err
+	}
 	updated := false
 	err = s.write(ctx, func(tx *transaction) error {
 		updated = false // the transaction may be retried
@@ -120,19 +143,27 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 		if exist, err := lockConnections(tx, w.WorkspaceID, change.Connections); err != nil || !exist {
 			return err
 		}
+		if exist, err := lockAllFiles(tx, w.WorkspaceID, change.Files(), w.UpdatedAt); err != nil || !exist {
+			return err
+		}
 		n, err := tx.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,
-			source = $8, source_stale = $9, pinned = $10
-			WHERE id = $11 AND workspace_id = $12 AND revision = $13 AND deleted_at IS NULL`,
+			source = $8, source_stale = $9, pinned = $10, pinned_files = $11
+			WHERE id = $12 AND workspace_id = $13 AND revision = $14 AND deleted_at IS NULL`,
 			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, layout,
-			w.Source, w.SourceStale, pinned, w.ID, w.WorkspaceID, change.WasRevision)
+			w.Source, w.SourceStale, pinned, pinnedFiles, w.ID, w.WorkspaceID, change.WasRevision)
 		if updated = n == 1; err != nil || !updated {
 			return err
 		}
 		if change.NewVersion != nil {
-			if err := insertVersion(tx, *change.NewVersion); err != nil {
+			if err := insertVersion(tx, w.WorkspaceID, *change.NewVersion); err != nil {
 				return err
 			}
 			if err := updateConnectionUsers(tx, w); err != nil {
+				return err
+			}
+		}
+		if change.Repinned {
+			if err := replaceFiles(tx, w.WorkspaceID, file.HeldByPins(w.ID), w.Pinned.FileIDs(), w.UpdatedAt); err != nil {
 				return err
 			}
 		}

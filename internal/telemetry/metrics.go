@@ -75,10 +75,18 @@ const (
 	SQLiteBytes       Name = "stepmill_sqlite_file_bytes"
 	SQLiteLog         Name = "stepmill_sqlite_wal_bytes"
 	DiskFree          Name = "stepmill_disk_free_bytes"
-	SandboxAlive      Name = "stepmill_sandbox_processes"
-	SandboxStarts     Name = "stepmill_sandbox_processes_started_total"
-	SandboxBusy       Name = "stepmill_sandbox_scripts_running"
-	SandboxWaiting    Name = "stepmill_sandbox_scripts_waiting"
+
+	FileBytes          Name = "stepmill_file_bytes_total"
+	FilesWritten       Name = "stepmill_files_written_total"
+	FilesRemoved       Name = "stepmill_files_removed_total"
+	FileBlobsDeleted   Name = "stepmill_file_blobs_deleted_total"
+	FileStreams        Name = "stepmill_file_streams"
+	FileStreamsWaiting Name = "stepmill_file_streams_waiting"
+
+	SandboxAlive   Name = "stepmill_sandbox_processes"
+	SandboxStarts  Name = "stepmill_sandbox_processes_started_total"
+	SandboxBusy    Name = "stepmill_sandbox_scripts_running"
+	SandboxWaiting Name = "stepmill_sandbox_scripts_waiting"
 )
 
 // Metrics returns all metrics in the order of the documentation.
@@ -135,6 +143,13 @@ var metrics = []Metric{
 	{SQLiteBytes, Gauge, nil, "Size of the database file."},
 	{SQLiteLog, Gauge, nil, "Size of the write-ahead log."},
 	{DiskFree, Gauge, nil, "Free space on the disk of the data directory."},
+
+	{FileBytes, Counter, []string{"direction"}, "Bytes of files written (in) and read (out)."},
+	{FilesWritten, Counter, nil, "Files whose bytes were stored, including parts of resumable uploads."},
+	{FilesRemoved, Counter, nil, "Files removed because nothing referred to them any more."},
+	{FileBlobsDeleted, Counter, []string{"reason"}, "Stored bytes deleted: those of removed files, and orphaned ones that a crash had left behind."},
+	{FileStreams, Gauge, []string{"direction"}, "Files being written (in) and downloaded (out)."},
+	{FileStreamsWaiting, Gauge, nil, "Files waiting to be written."},
 
 	{SandboxAlive, Gauge, nil, "Running sandbox processes."},
 	{SandboxStarts, Counter, nil, "Sandbox processes started."},

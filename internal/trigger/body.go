@@ -13,8 +13,8 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// maxFields limits the fields of a form, a query and a multipart body.
-const maxFields = 1000
+// MaxFields limits the fields of a form, a query and a multipart body.
+const MaxFields = 1000
 
 // ParseBody decodes a body to an object according to its content type. A body
 // without a content type is JSON if it is valid as such. A value that is not an
@@ -28,8 +28,8 @@ const maxFields = 1000
 //	other      bytes            {"base64": "…"}
 //	nothing                     {}
 func ParseBody(header http.Header, body []byte) (json.RawMessage, error) {
-	if encoding := header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, fault.New(fault.UnsupportedMediaType, "the body must not be compressed")
+	if err := CheckEncoding(header); err != nil {
+		return nil, err
 	}
 	if len(body) == 0 {
 		return json.RawMessage("{}"), nil
@@ -55,6 +55,25 @@ func ParseBody(header http.Header, body []byte) (json.RawMessage, error) {
 		return payload, nil
 	}
 	return readText(body)
+}
+
+// CheckEncoding rejects a body that is compressed.
+func CheckEncoding(header http.Header) error {
+	if encoding := header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return fault.New(fault.UnsupportedMediaType, "the body must not be compressed")
+	}
+	return nil
+}
+
+// BringsFiles reports whether a body with a content type has files: a form with files,
+// or anything that is neither text nor JSON.
+func BringsFiles(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return false
+	}
+	kind := kindOf(media)
+	return kind == multipartKind || kind == binaryKind
 }
 
 type bodyKind int
@@ -118,8 +137,8 @@ func readBinary(body []byte) (json.RawMessage, error) {
 }
 
 func readForm(text string) (json.RawMessage, error) {
-	if strings.Count(text, "&") >= maxFields {
-		return nil, tooManyFields()
+	if strings.Count(text, "&") >= MaxFields {
+		return nil, ErrTooManyFields()
 	}
 	values, err := url.ParseQuery(text)
 	if err != nil {
@@ -128,8 +147,9 @@ func readForm(text string) (json.RawMessage, error) {
 	return strictjson.Encode(formValues(values))
 }
 
-func tooManyFields() error {
-	return fault.New(fault.InvalidRequest, "the body has more than %d fields", maxFields)
+// ErrTooManyFields returns the error for a body with more than MaxFields fields.
+func ErrTooManyFields() error {
+	return fault.New(fault.InvalidRequest, "the body has more than %d fields", MaxFields)
 }
 
 // formValues converts form values: one value to a string, several to a list.
@@ -137,13 +157,16 @@ func formValues(values url.Values) map[string]any {
 	out := make(map[string]any, len(values))
 	for name, list := range values {
 		for _, value := range list {
-			addField(out, validText(name), validText(value))
+			AddField(out, name, validText(value))
 		}
 	}
 	return out
 }
 
-func addField(out map[string]any, name string, value any) {
+// AddField adds a field of a form to an object. Several fields with the same name become
+// a list.
+func AddField(out map[string]any, name string, value any) {
+	name = validText(name)
 	switch before := out[name].(type) {
 	case nil:
 		out[name] = value
@@ -158,7 +181,7 @@ func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") 
 
 // ParseQuery decodes the query of a URL to an object. It drops malformed parts.
 func ParseQuery(raw string) map[string]any {
-	if strings.Count(raw, "&") >= maxFields {
+	if strings.Count(raw, "&") >= MaxFields {
 		return map[string]any{}
 	}
 	values, _ := url.ParseQuery(raw)

@@ -25,6 +25,8 @@ type Request struct {
 	Headers json.RawMessage
 	Query   json.RawMessage
 	Payload json.RawMessage // nil: too large to store
+	// Files are the JSON pointers of the references to files inside Payload.
+	Files []string
 }
 
 const (
@@ -84,7 +86,7 @@ func (i *Inbox) entry(t Trigger) *pendingWrites {
 // Record buffers a call.
 func (i *Inbox) Record(of Trigger, r Request) {
 	if len(r.Payload) > maxStoredPayload {
-		r.Payload = nil
+		r.Payload, r.Files = nil, nil
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()

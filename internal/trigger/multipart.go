@@ -28,18 +28,18 @@ func readMultipart(body []byte, boundary string) (json.RawMessage, error) {
 		if err != nil {
 			return nil, malformed
 		}
-		if n >= maxFields {
-			return nil, tooManyFields()
+		if n >= MaxFields {
+			return nil, ErrTooManyFields()
 		}
 		content, err := io.ReadAll(part)
 		if err != nil || part.FormName() == "" {
 			return nil, malformed
 		}
 		if part.FileName() == "" {
-			addField(out, validText(part.FormName()), validText(string(content)))
+			AddField(out, part.FormName(), validText(string(content)))
 			continue
 		}
-		addField(out, validText(part.FormName()), map[string]any{
+		AddField(out, part.FormName(), map[string]any{
 			"filename": validText(part.FileName()), "content_type": validText(part.Header.Get("Content-Type")), "base64": content,
 		})
 	}

@@ -44,6 +44,10 @@ func (o *fakeAPI) Do(ctx context.Context, r egress.Request) (*egress.Response, e
 	return &egress.Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}, nil
 }
 
+func (o *fakeAPI) Stream(context.Context, egress.Request) (*egress.Stream, error) {
+	return nil, &egress.Error{Code: egress.InvalidRequest, Message: "polls do not stream"}
+}
+
 // respond sets the response to all following requests.
 func (o *fakeAPI) respond(status int, body string) {
 	o.handle(func(context.Context, egress.Request) (int, string, error) { return status, body, nil })

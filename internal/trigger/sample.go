@@ -18,6 +18,9 @@ type Sample struct {
 	Payload json.RawMessage
 	Headers json.RawMessage
 	Query   json.RawMessage
+	// Files are the ids of files of the workspace, by the member of the payload that
+	// refers to each.
+	Files map[string]string
 }
 
 // PrepareTest prepares a run as if the trigger had fired, with the given or a
@@ -34,7 +37,7 @@ func (s *Service) PrepareTest(ctx context.Context, actor auth.Actor, workflowID,
 			return nil, err
 		}
 	}
-	return s.runs.PrepareTest(ctx, actor, workflowID, in, watch)
+	return s.runs.PrepareTest(ctx, actor, workflowID, in, sample.Files, watch)
 }
 
 // SampleEvent returns a sample from the package that publishes the event.

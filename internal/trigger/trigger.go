@@ -103,7 +103,7 @@ type Workflows interface {
 // Runs starts runs.
 type Runs interface {
 	Fire(ctx context.Context, f run.Firing) (run.Started, error)
-	PrepareTest(ctx context.Context, actor auth.Actor, workflowID string, trigger run.Trigger, watch bool) (*run.Prepared, error)
+	PrepareTest(ctx context.Context, actor auth.Actor, workflowID string, trigger run.Trigger, files map[string]string, watch bool) (*run.Prepared, error)
 	// Watch watches a run that was started earlier; Await waits for its end.
 	Watch(ctx context.Context, actor auth.Actor, id string) (run.Started, error)
 	Await(ctx context.Context, actor auth.Actor, started run.Started, atMost time.Duration) (run.Detail, error)

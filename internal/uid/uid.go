@@ -34,6 +34,9 @@ const (
 	Invitation Kind = "inv"
 	Connection Kind = "conn"
 	OAuthApp   Kind = "oapp"
+	Table      Kind = "tbl"
+	Row        Kind = "row"
+	File       Kind = "file"
 )
 
 const (

@@ -33,6 +33,14 @@ type Current struct {
 	VariableBytes int
 	Connections   int
 	RunningRuns   int
+	Tables        int
+	TableRows     int
+	StateKeys     int
+	StoredBytes   int // of all rows and keys
+	Files         int64
+	// StoredFileBytes is the size of all files. Equal files count once, and resumable
+	// uploads with the size that they announced.
+	StoredFileBytes int64
 }
 
 // Key identifies the counts of one workspace on one day.

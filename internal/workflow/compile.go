@@ -40,6 +40,8 @@ type Program struct {
 	Links bool
 	// Random reports whether any expression of a step uses random values.
 	Random bool
+	// Files reports whether steps or pins refer to files.
+	Files bool
 	// Triggers are in the order of the definition.
 	Triggers []CompiledTrigger
 	// Pins replace the outputs of pinned steps in a draft.
@@ -175,7 +177,7 @@ func (c *compiler) runSlowChecks(ctx context.Context, workspaceID string) error 
 }
 
 func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compiler, *Program) {
-	c := &compiler{catalog: catalog, types: types, blocks: map[string]string{}, answerable: map[string]bool{}, masks: map[string][]mask.Path{}}
+	c := &compiler{catalog: catalog, types: types, files: d.Files, blocks: map[string]string{}, answerable: map[string]bool{}, masks: map[string][]mask.Path{}}
 	triggers := c.compileTriggers(d.Triggers)
 	secrets, vars := len(c.secrets), len(c.vars)
 	c.allVars = false
@@ -183,15 +185,19 @@ func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compi
 	program := c.compileSteps("/steps", d.Steps, scope{visible: map[string]bool{}, enclosing: map[string]bool{}, random: true})
 	c.compileSettings(d.Settings, program)
 	program.Triggers = triggers
-	program.Links, program.Random, program.Masks = c.links, c.random, c.masks
+	program.Links, program.Random, program.Masks, program.Files = c.links, c.random, c.masks, len(d.Files) > 0
 	program.Secrets, program.Vars = mergeNames(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
 	return c, program
 }
 
 // sortedProblems returns the problems in document order.
 func (c *compiler) sortedProblems() []Problem {
-	slices.SortStableFunc(c.problems, func(a, b Problem) int { return topLevelIndex(a.Pointer) - topLevelIndex(b.Pointer) })
+	sortProblems(c.problems)
 	return c.problems
+}
+
+func sortProblems(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int { return topLevelIndex(a.Pointer) - topLevelIndex(b.Pointer) })
 }
 
 // topLevelIndex returns the index of the top-level step that a pointer leads
@@ -212,6 +218,7 @@ func topLevelIndex(pointer string) int {
 type compiler struct {
 	catalog     *action.Catalog
 	types       *TriggerTypes
+	files       References
 	names       []string
 	blocks      map[string]string // by step id, the id of its block
 	secrets     []expr.Ref        // with pointers from the document root

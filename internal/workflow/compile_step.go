@@ -111,6 +111,7 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 		c.report(at+"/with", "", "must be an object")
 		return
 	}
+	c.files.place(input, at+"/with")
 	value, err := expr.CompileValue(input, escapes(entry.Spec))
 	if err != nil {
 		c.reportExpr(at+"/with", err)

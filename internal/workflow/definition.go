@@ -15,6 +15,9 @@ type Definition struct {
 	Triggers []Trigger `json:"triggers"`
 	Steps    []Step    `json:"steps"`
 	Settings Settings  `json:"settings"`
+	// Files are the files that the steps refer to. They are found when the definition is
+	// saved, and stored beside it.
+	Files References `json:"-"`
 }
 
 // Step is an entry of `steps`.

@@ -16,6 +16,11 @@ type Unsaved struct {
 	Pinned     Pins
 }
 
+// FileIDs returns the ids of the files that the definition and the pins refer to.
+func (u Unsaved) FileIDs() []string {
+	return append(u.Definition.Files.IDs(), u.Pinned.FileIDs()...)
+}
+
 // DraftTest says what to test: the saved definition with Patch applied and, if
 // UsePinned is set, the saved pins with Pinned applied.
 type DraftTest struct {
@@ -31,13 +36,13 @@ func (s *Service) Draft(ctx context.Context, actor auth.Actor, id string, in Dra
 		return Unsaved{}, err
 	}
 	d := Unsaved{Definition: w.Definition.patched(in.Patch)}
-	if d.Pinned, err = in.pins(w); err != nil {
+	if d.Pinned, err = s.draftPins(ctx, actor, in, w); err != nil {
 		return Unsaved{}, err
 	}
 	if err := checkSize(actor, d.Definition); err != nil {
 		return Unsaved{}, err
 	}
-	problems, err := s.check(ctx, actor, d.Definition)
+	problems, err := s.check(ctx, actor, &d.Definition)
 	if err == nil && len(problems) > 0 {
 		err = invalidDefinition(problems)
 	}
@@ -53,14 +58,14 @@ func (s *Service) Pins(ctx context.Context, actor auth.Actor, id string, in Draf
 	if err != nil {
 		return nil, err
 	}
-	return in.pins(w)
+	return s.draftPins(ctx, actor, in, w)
 }
 
-func (t DraftTest) pins(w Workflow) (Pins, error) {
-	if !t.UsePinned {
+func (s *Service) draftPins(ctx context.Context, actor auth.Actor, in DraftTest, w Workflow) (Pins, error) {
+	if !in.UsePinned {
 		return nil, nil
 	}
-	return t.Pinned.Apply(w.Pinned)
+	return s.applyPins(ctx, actor, in.Pinned, w.Pinned)
 }
 
 // TestStep is a compiled step of a draft with the pins of the steps before it.
@@ -81,7 +86,7 @@ func (s *Service) DraftStep(ctx context.Context, actor auth.Actor, id, stepID st
 		return TestStep{}, err
 	}
 	d = Definition{Steps: onlyStep(d.Steps, stepID)}
-	problems, err := s.check(ctx, actor, d)
+	problems, err := s.check(ctx, actor, &d)
 	if err == nil && len(problems) > 0 {
 		err = invalidDefinition(problems)
 	}
@@ -96,7 +101,7 @@ func (s *Service) DraftStep(ctx context.Context, actor auth.Actor, id, stepID st
 	if step == nil {
 		return TestStep{}, fault.New(fault.StepNotFound, "workflow %q has no step %q", id, stepID)
 	}
-	pins, err := in.pins(w)
+	pins, err := s.draftPins(ctx, actor, in, w)
 	return TestStep{CompiledStep: *step, Pinned: pins}, err
 }
 

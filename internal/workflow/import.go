@@ -56,18 +56,25 @@ func (s *Service) PrepareImport(ctx context.Context, actor auth.Actor, in Import
 	}
 	return func(ctx context.Context) (Workflow, bool, error) {
 		err := s.insert(ctx, actor, w, armed...)
+		if fault.Is(err, fault.FileNotFound) {
+			return w, false, nil
+		}
 		return w, true, err
 	}, nil
 }
 
 // Import prepares and creates a draft.
 func (s *Service) Import(ctx context.Context, actor auth.Actor, in Import) (Workflow, error) {
-	commit, err := s.PrepareImport(ctx, actor, in)
-	if err != nil {
-		return Workflow{}, err
+	for {
+		commit, err := s.PrepareImport(ctx, actor, in)
+		if err != nil {
+			return Workflow{}, err
+		}
+		w, committed, err := commit(ctx)
+		if err != nil || committed {
+			return w, err
+		}
 	}
-	w, _, err := commit(ctx)
-	return w, err
 }
 
 // newDraft returns a draft without a name and without steps.

@@ -5,13 +5,85 @@ import (
 	"encoding/json"
 	"maps"
 	"regexp"
+	"slices"
 
+	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
 // Pins are sample outputs of steps, by step id, for testing the steps that
 // follow. They are not versioned, and only runs of drafts use them.
-type Pins map[string]json.RawMessage
+type Pins map[string]Pin
+
+// Pin is a sample output. In JSON it is the output.
+type Pin struct {
+	Output json.RawMessage
+	// Files are the JSON pointers of the references to files inside the output.
+	Files []string
+}
+
+// MarshalJSON returns the output.
+func (p Pin) MarshalJSON() ([]byte, error) { return p.Output, nil }
+
+// UnmarshalJSON reads an output without references.
+func (p *Pin) UnmarshalJSON(data []byte) error {
+	*p = Pin{Output: bytes.Clone(data)}
+	return nil
+}
+
+// Value returns the output as expressions see it.
+func (p Pin) Value() (any, error) { return expr.FromJSONWithFiles(p.Output, p.Files) }
+
+func (p Pins) hasFiles() bool {
+	for _, pin := range p {
+		if len(pin.Files) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// FilePointers returns the JSON pointers of the references to files inside all pins.
+func (p Pins) FilePointers() []string {
+	var pointers []string
+	for id, pin := range p {
+		for _, pointer := range pin.Files {
+			pointers = append(pointers, "/"+id+pointer)
+		}
+	}
+	slices.Sort(pointers)
+	return pointers
+}
+
+// SetFilePointers is the inverse of FilePointers.
+func (p Pins) SetFilePointers(pointers []string) {
+	for id, pin := range p {
+		for _, pointer := range pointers {
+			if rest, inside := cutPointer(pointer, "/"+id); inside {
+				pin.Files = append(pin.Files, rest)
+			}
+		}
+		p[id] = pin
+	}
+}
+
+// FileIDs returns the ids of the files that the pins refer to.
+func (p Pins) FileIDs() []string {
+	var ids []string
+	for _, pin := range p {
+		if len(pin.Files) == 0 {
+			continue
+		}
+		value, err := pin.Value()
+		if err != nil {
+			continue // it does not name files
+		}
+		for _, f := range expr.Files(value) {
+			ids = append(ids, f.ID)
+		}
+	}
+	return ids
+}
 
 // PinsPatch changes pins; null removes one.
 type PinsPatch struct {
@@ -52,15 +124,15 @@ func (p PinsPatch) Apply(was Pins) (Pins, error) {
 		case compact.Len() > maxPin:
 			return nil, fault.Field("/pinned/"+id, "has %d bytes; at most %d are allowed", compact.Len(), maxPin)
 		}
-		now[id] = compact.Bytes()
+		now[id] = Pin{Output: compact.Bytes()}
 	}
 	return now, now.check()
 }
 
 func (p Pins) check() error {
 	size := 0
-	for _, value := range p {
-		size += len(value)
+	for _, pin := range p {
+		size += len(pin.Output)
 	}
 	switch {
 	case len(p) > maxPins:
@@ -72,5 +144,5 @@ func (p Pins) check() error {
 }
 
 func samePins(a, b Pins) bool {
-	return maps.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+	return maps.EqualFunc(a, b, func(x, y Pin) bool { return bytes.Equal(x.Output, y.Output) && slices.Equal(x.Files, y.Files) })
 }

@@ -81,7 +81,7 @@ func (c *Programs) compile(key programKey, d Definition, pins Pins) (*Program, e
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("%w: version %d of %s does not compile: %s: %s", ErrCorrupt, key.version, key.workflowID, problems[0].Pointer, problems[0].Message)
 	}
-	program.Pins = pins
+	program.Pins, program.Files = pins, program.Files || pins.hasFiles()
 	c.add(key, program)
 	return program, nil
 }

@@ -180,7 +180,7 @@ func TestReusableSteps(t *testing.T) {
 func TestPinnedOutputIsNotReused(t *testing.T) {
 	t.Parallel()
 	draft, saved := compileSteps(t, `[`+stepA+`, {"id": "b", "needs": [], `+set+`}]`), compileSteps(t, `[`+stepA+`, {"id": "b", "needs": [], `+set+`}]`)
-	draft.Pins = workflow.Pins{"a": json.RawMessage(`{"n": 1}`)}
+	draft.Pins = workflow.Pins{"a": {Output: json.RawMessage(`{"n": 1}`)}}
 	if diff := cmp.Diff(map[string]string{"b": "all"}, degrees(workflow.ReusableSteps(draft, saved))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

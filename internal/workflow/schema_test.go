@@ -25,7 +25,9 @@ import (
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/action/dataset"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
+	"github.com/stepmill/stepmill/internal/action/keys"
 	"github.com/stepmill/stepmill/internal/action/logwrite"
+	"github.com/stepmill/stepmill/internal/action/rows"
 	"github.com/stepmill/stepmill/internal/action/stop"
 	"github.com/stepmill/stepmill/internal/action/subrun"
 	"github.com/stepmill/stepmill/internal/action/wait"
@@ -189,7 +191,9 @@ func members(typ reflect.Type) []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(typ) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		names = append(names, name)
+		if name != "-" {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -225,11 +229,12 @@ func TestSchemaIsDocumented(t *testing.T) {
 // withEffect returns a catalog with the actions that the engine's histories use.
 func withEffect(t testing.TB) *action.Catalog {
 	t.Helper()
-	c, err := action.NewCatalog(
+	entries := []action.Entry{
 		approval.Entry(nil), dataset.Entry(), httprequest.Entry(nil), logwrite.Entry(), stop.Entry(), subrun.Entry(nil), wait.Entry(),
-		action.Entry{Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`}},
-		action.Entry{Spec: action.Spec{Name: "test.pages", Input: `{"type": "object"}`, Output: `{}`}},
-	)
+		{Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`}},
+		{Spec: action.Spec{Name: "test.pages", Input: `{"type": "object"}`, Output: `{}`}},
+	}
+	c, err := action.NewCatalog(slices.Concat(entries, rows.Entries(nil), keys.Entries(nil))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +269,7 @@ var (
 func TestSchemaAcceptsDocSamples(t *testing.T) {
 	t.Parallel()
 	schema, samples := format(t, actions(t)), 0
-	for _, name := range []string{"../../README.md", "../../docs/workflows.md", "../../docs/expressions.md", "../../docs/api.md"} {
+	for _, name := range []string{"../../README.md", "../../docs/workflows.md", "../../docs/expressions.md", "../../docs/api.md", "../../docs/tables.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

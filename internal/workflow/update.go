@@ -151,7 +151,7 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 
 // Commit writes a prepared change and returns the workflow. It returns false,
 // having written nothing, if the workflow has changed since or one of its connections
-// was deleted; then prepare the change again. Preparing may compile a definition; committing is quick and may be
+// or files was deleted; then prepare the change again. Preparing may compile a definition; committing is quick and may be
 // part of a transaction.
 type Commit func(ctx context.Context) (w Workflow, committed bool, err error)
 
@@ -259,7 +259,7 @@ func (s *Service) applyDefinition(ctx context.Context, actor auth.Actor, p Patch
 	}
 	if p.Pinned != nil {
 		var err error
-		if w.Pinned, err = p.Pinned.Apply(w.Pinned); err != nil {
+		if w.Pinned, err = s.applyPins(ctx, actor, *p.Pinned, w.Pinned); err != nil {
 			return err
 		}
 	}
@@ -270,7 +270,7 @@ func (s *Service) applyDefinition(ctx context.Context, actor auth.Actor, p Patch
 	if err := checkSize(actor, w.Definition); err != nil {
 		return err
 	}
-	problems, err := s.check(ctx, actor, w.Definition)
+	problems, err := s.check(ctx, actor, &w.Definition)
 	if err == nil && len(problems) > 0 {
 		err = invalidDefinition(problems)
 	}
@@ -350,7 +350,7 @@ func newChange(actor auth.Actor, was, now Workflow) (*Change, error) {
 	}
 	now.Revision = was.Revision + 1
 	now.UpdatedAt = clock.Now()
-	change := &Change{WasRevision: was.Revision}
+	change := &Change{WasRevision: was.Revision, Repinned: !samePins(was.Pinned, now.Pinned) && (was.Pinned.hasFiles() || now.Pinned.hasFiles())}
 	if newVersion {
 		now.Version = was.Version + 1
 		change.NewVersion = &Version{

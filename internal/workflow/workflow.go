@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/search"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -101,13 +102,29 @@ type Change struct {
 	// Connections are the names of the connections that must exist: those of a workflow
 	// that becomes active, or of a new version of an active one. They are sorted.
 	Connections []string
+	// Repinned reports whether the files of the pins may have changed.
+	Repinned bool
+}
+
+// Files returns the ids of the files that must exist: those of a new version, and those
+// of new pins.
+func (c Change) Files() []string {
+	var ids []string
+	if c.NewVersion != nil {
+		ids = c.NewVersion.Definition.Files.IDs()
+	}
+	if c.Repinned {
+		ids = append(ids, c.Workflow.Pinned.FileIDs()...)
+	}
+	return ids
 }
 
 // Store stores workflows. Each method is one transaction. A pointer result is nil
 // when there is no such row; a false result means that nothing was changed.
 type Store interface {
 	// InsertWorkflow stores a new workflow with its first version and its
-	// triggers. It returns false if the workspace already has atMost workflows.
+	// triggers. It returns false if the workspace already has atMost workflows, and
+	// file_not_found if one of its files does not exist.
 	InsertWorkflow(ctx context.Context, w Workflow, first Version, atMost int, entry audit.Entry, armed ...Armed) (inserted bool, err error)
 	Workflow(ctx context.Context, workspaceID, id string) (*Workflow, error)
 	// Workflows lists workflows, newest first. With Words, a page may be short or
@@ -119,13 +136,15 @@ type Store interface {
 	// Activities returns the recent activity of the given workflows by id.
 	Activities(ctx context.Context, workspaceID string, ids []string) (map[string]Activity, error)
 	// UpdateWorkflow applies the change if the row still has WasRevision and the
-	// connections of the change exist.
+	// connections and files of the change exist.
 	UpdateWorkflow(ctx context.Context, change Change) (updated bool, err error)
 	// DeleteWorkflow hides the workflow, its runs and its webhooks immediately, if
 	// the row still has the revision.
 	DeleteWorkflow(ctx context.Context, w Workflow, at time.Time, entry audit.Entry) (deleted bool, err error)
 	Versions(ctx context.Context, workspaceID, id string, page paging.Request) (paging.Page[Version], error)
 	Version(ctx context.Context, workspaceID, id string, number int) (*Version, error)
+	// File finds a file that a definition or a pin names.
+	File(ctx context.Context, workspaceID, id string, now time.Time) (*file.File, error)
 }
 
 // Service implements the operations on workflows.
@@ -153,8 +172,18 @@ func NewService(store Store, catalog *action.Catalog, types *TriggerTypes, names
 	}
 }
 
-func (s *Service) check(ctx context.Context, actor auth.Actor, d Definition) ([]Problem, error) {
-	return Check(ctx, d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor.Workspace.ID) })
+// check finds the files of a definition and reports why it cannot be saved.
+func (s *Service) check(ctx context.Context, actor auth.Actor, d *Definition) ([]Problem, error) {
+	missing, err := s.resolveFiles(ctx, actor.Workspace.ID, d)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := Check(ctx, *d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor.Workspace.ID) })
+	if len(missing) > 0 {
+		problems = append(problems, missing...)
+		sortProblems(problems)
+	}
+	return problems, err
 }
 
 const (

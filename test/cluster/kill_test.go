@@ -53,16 +53,24 @@ func (l *load) killDuringCall(m *member) {
 	l.cancelHanging(m, run, key)
 }
 
-// startHanging starts a run whose only call hangs, and waits until the call is in
-// flight. It returns the id of the run and the key of the call.
+// startHanging starts a run on a node and waits until it hangs in a call. On a busy machine
+// another node may take the run first: then it starts another one.
 func (l *load) startHanging(m *member) (run, key string) {
 	l.t.Helper()
-	var made runBody
-	l.extraRuns++
-	l.sendTo(m.Client, l.tenants[0], http.StatusCreated, "POST", "/v1/workflows/"+l.hanging+"/runs", map[string]any{},
-		"Idempotency-Key", fmt.Sprintf("hanging-%d", l.extraRuns)).Decode(l.t, &made)
-	call := l.await("the hanging call is in flight", 1, func(call *sink.Call) bool { return call.Run() == made.ID })[0]
-	return made.ID, call.Key
+	harness.Eventually(l.t, "node "+m.name+" executes a run", func() bool {
+		var made runBody
+		l.extraRuns++
+		l.sendTo(m.Client, l.tenants[0], http.StatusCreated, "POST", "/v1/workflows/"+l.hanging+"/runs", map[string]any{},
+			"Idempotency-Key", fmt.Sprintf("hanging-%d", l.extraRuns)).Decode(l.t, &made)
+		call := l.await("the hanging call is in flight", 1, func(call *sink.Call) bool { return call.Run() == made.ID })[0]
+		run, key = made.ID, call.Key
+		if l.c.holds(m, run) {
+			return true
+		}
+		l.cancelHanging(m, run, key)
+		return false
+	})
+	return run, key
 }
 
 // cancelHanging cancels a hanging run and waits until each of its calls is dropped.

@@ -50,8 +50,9 @@ func (l *load) pause(m *member) {
 	c := l.c
 	c.t.Helper()
 	run, key := l.startHanging(m)
+	id := c.nodeID(m.name)
 	endFault, before := c.recordFault(m.name), m.countLogged(releasedRuns)
-	id := l.freeze(m)
+	l.freeze(m, id)
 	l.await("another node repeats the call", 2, func(call *sink.Call) bool { return call.Key == key })
 	l.resume(m, id, before)
 	l.await("the paused node drops its call", 1, func(call *sink.Call) bool { return call.Key == key && call.Dropped })
@@ -64,10 +65,11 @@ func (l *load) pause(m *member) {
 func (l *load) pauseWithResults(m *member, of *tenant) {
 	c := l.c
 	c.t.Helper()
+	id := c.nodeID(m.name)
 	endFault, before := c.recordFault(m.name), m.countLogged(releasedRuns)
-	late := l.holdResults(m, of)
+	late := l.holdResults(m, id, of)
 	firstStep := func(call *sink.Call) bool { return late[call.Run()] && call.Path == "/one" }
-	id := l.freeze(m)
+	l.freeze(m, id)
 	l.await("other nodes repeat the steps", 2*len(late), firstStep)
 	m.proxy.BlackHole(false)
 	l.resume(m, id, before)
@@ -75,19 +77,17 @@ func (l *load) pauseWithResults(m *member, of *tenant) {
 	endFault()
 }
 
-// freeze stops a node and waits until the others have taken over its runs. It returns
-// the id of the node.
-func (l *load) freeze(m *member) (id string) {
+// freeze stops a node and waits until the others have taken over its runs. They may
+// already have: on a busy machine its lease can expire before it is stopped.
+func (l *load) freeze(m *member, id string) {
 	c := l.c
 	c.t.Helper()
-	id = c.nodeID(m.name)
 	m.avoid(true)
 	m.Signal(c.t, syscall.SIGSTOP)
 	c.awaitRemoved(id)
 	if left := tables.Number(c.t, c.db, `SELECT count(*) FROM run_queue WHERE node = $1`, id); left > 0 {
 		c.t.Errorf("a removed node still has %d runs", left)
 	}
-	return id
 }
 
 // resume lets a node continue. It waits until the node has released its runs, which it
@@ -105,9 +105,8 @@ func (l *load) resume(m *member, id string, before int) {
 
 // holdResults lets runs of a node finish a step while nothing that the node sends
 // reaches the database. It returns those runs.
-func (l *load) holdResults(m *member, of *tenant) map[string]bool {
+func (l *load) holdResults(m *member, id string, of *tenant) map[string]bool {
 	l.t.Helper()
-	id := l.c.nodeID(m.name)
 	expiry := func() int {
 		return tables.Number(l.t, l.c.db, `SELECT coalesce(max(expires_at), 0) FROM nodes WHERE id = $1`, id)
 	}
@@ -121,6 +120,11 @@ func (l *load) holdResults(m *member, of *tenant) map[string]bool {
 	match := func(call *sink.Call) bool { return late[call.Run()] }
 	l.await("the calls are in flight", len(late), match)
 	m.proxy.BlackHole(true)
+	for run := range late {
+		if !l.c.holds(m, run) {
+			delete(late, run) // another node was faster, or has taken it over already
+		}
+	}
 	ended := func(call *sink.Call) bool { return match(call) && !call.Ended.IsZero() }
 	for _, call := range l.sink.Calls(ended) {
 		delete(late, call.Run()) // its result may have arrived

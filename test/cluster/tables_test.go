@@ -1,15 +1,25 @@
 package cluster_test
 
-import "github.com/stepmill/stepmill/test/tables"
+import (
+	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/tables"
+)
 
 // nodeID returns the id of the current process of a node.
 func (c *cluster) nodeID(name string) string {
 	c.t.Helper()
-	found := tables.Texts(c.t, c.db, `SELECT id FROM nodes WHERE name = $1 ORDER BY started_at DESC`, name)
-	if len(found) == 0 {
-		c.t.Fatalf("node %s has not joined", name)
-	}
+	var found []string
+	harness.Eventually(c.t, "node "+name+" is a member", func() bool {
+		found = tables.Texts(c.t, c.db, `SELECT id FROM nodes WHERE name = $1 ORDER BY started_at DESC`, name)
+		return len(found) > 0
+	})
 	return found[0]
+}
+
+// holds reports whether a node holds a run.
+func (c *cluster) holds(m *member, run string) bool {
+	c.t.Helper()
+	return tables.Number(c.t, c.db, `SELECT count(*) FROM run_queue q JOIN nodes n ON n.id = q.node WHERE q.run_id = $1 AND n.name = $2`, run, m.name) == 1
 }
 
 // checkTables checks the invariants. In these tests each workspace has one webhook,

@@ -220,7 +220,7 @@ func TestKillDuringRenewal(t *testing.T) {
 				id, workflow := person.connect(t, oauth), define(t, s.Client, oauth)
 				key := s.Key
 				s.Stop(t)
-				for range lane.Pick(1, 17) { // 102 deaths in the long lane
+				for n := range lane.Pick(1, 17) { // 102 deaths in the long lane
 					oauth.ExpireAll()
 					dying := harness.StartProcess(t, harness.Options{Dir: s.Dir, Args: []string{allowLoopback}, Failpoint: point + ":kill"})
 					if err := dying.AwaitReadyLine(); err != nil {
@@ -228,12 +228,25 @@ func TestKillDuringRenewal(t *testing.T) {
 					}
 					dying.AwaitReady(t)
 					dying.Key = key
-					ids := startRuns(t, dying.Client, workflow, 1)
+					start := func(c *harness.Client) (harness.Response, error) {
+						return c.Do(t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", nil, "Idempotency-Key", fmt.Sprintf("death-%d", n))
+					}
+					if response, err := start(dying.Client); err == nil && response.Status != http.StatusCreated {
+						t.Fatalf("%d %s", response.Status, response.Body)
+					}
 					if exit := dying.Wait(t); exit.Code == 0 {
 						t.Fatal("the server did not die")
 					}
 					again := harness.Start(t, s.Dir, allowLoopback)
 					again.Key = key
+					// The response may have died with the process: the key returns it again.
+					response, err := start(again.Client)
+					if err != nil || response.Status != http.StatusCreated {
+						t.Fatalf("%d %s %v", response.Status, response.Body, err)
+					}
+					var started struct{ ID string }
+					response.Decode(t, &started)
+					ids := []string{started.ID}
 					if rotates && point == "after_renewal" {
 						harness.Eventually(t, "the run waits for its connection", func() bool {
 							d := get(t, again.Client, ids[0])

@@ -48,12 +48,13 @@ func TestMoveToPostgresAndBack(t *testing.T) {
 	checkTables(t, openCopy(t, home), "")
 	deliveries := l.compare(t, home)
 
+	db := tables.OpenPostgres(t, server.URL(name))
+	makeDeliveriesDue(t, db)
 	l.hooks.open.Store(true)
 	s := harness.StartWith(t, harness.Options{Dir: shared, Database: server.URL(name), Args: []string{egress}})
 	s.Key = l.Key
 	if r := harness.Run(t, nil, append([]string{"export", file + ".live"}, where...)...); r.Code == 0 {
 		t.Error("an export succeeded while a node was running")
 	}
-	db := tables.OpenPostgres(t, server.URL(name))
 	l.checkContinues(t, s, deliveries, func() *sql.DB { return db })
 }

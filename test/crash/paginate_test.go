@@ -1,10 +1,12 @@
 package crash_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 // one, or for the last one again if its result was lost in a death.
 type list1000 struct {
 	*httptest.Server
+	pad      string // makes each item larger
 	mu       sync.Mutex
 	last     int // the last page requested, from 0
 	repeated []int
@@ -49,6 +52,10 @@ func (l *list1000) serve(w http.ResponseWriter, r *http.Request) {
 		next = "null"
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if l.pad != "" {
+		fmt.Fprintf(w, `{"items": [{"n": %d, "pad": %q}, {"n": %d}], "next": %s}`, 2*n, l.pad, 2*n+1, next)
+		return
+	}
 	fmt.Fprintf(w, `{"items": [%d, %d], "next": %s}`, 2*n, 2*n+1, next)
 }
 
@@ -115,6 +122,68 @@ func TestPagesAfterCrashes(t *testing.T) {
 	}
 	if found[lost] == 0 || len(found) > 4 {
 		t.Errorf("the pages %v were requested twice, want %d, whose result was lost, and at most one for each other death", list.repeated, lost)
+	}
+	s.Stop(t)
+	checkTables(t, openCopy(t, s.Dir), "")
+}
+
+// A list of 5 MB becomes a list file while the server dies, and a loop reads its items
+// while the server dies again. No item is lost or repeated, and no file remains but the
+// list file.
+func TestListFileAfterCrashes(t *testing.T) {
+	t.Parallel()
+	list := newList1000(t)
+	list.pad = strings.Repeat("x", 5000)
+	s := harness.Start(t, t.TempDir(), egress)
+	id := flow.Define(t, s.Client,
+		flow.Step("read", "http.request", fmt.Sprintf(
+			`{"url": %q, "paginate": {"style": "cursor", "items": "body.items", "next": "body.next", "max_pages": %d}}`, list.URL, listPages)),
+		map[string]any{"id": "each", "foreach": "steps.read.output.items", "parallel": 20, "steps": []any{
+			flow.Step("one", "data.set", `{"values": {"n": "${{ item.n }}"}}`),
+		}})
+	started := startRun(t, s.Client, id, 1)
+	list.await(t, 300)
+	s.Kill(t)
+	s = restart(t, s, egress)
+	list.await(t, listPages-1)
+	s.Kill(t)
+	awaitDeath(t, startDoomed(t, s.Dir, "after_checkpoint:kill:#3"))
+	awaitDeath(t, startDoomed(t, s.Dir, "after_checkpoint:kill:#2"))
+	s = restart(t, s, egress)
+
+	if end := awaitEnd(t, s.Client, started.ID); end.Status != succeeded {
+		t.Fatalf("the run is %s: %+v", end.Status, end.Error)
+	}
+	var ended struct {
+		Steps []struct {
+			StepID string `json:"step_id"`
+			Output struct{ Items json.RawMessage }
+		}
+	}
+	s.Expect(t, http.StatusOK, "GET", "/v1/runs/"+started.ID, nil).Decode(t, &ended)
+	for _, step := range ended.Steps {
+		var (
+			file  struct{ Count int }
+			items []struct{ N int }
+		)
+		switch step.StepID {
+		case "read":
+			if err := json.Unmarshal(step.Output.Items, &file); err != nil || file.Count != 2*listPages {
+				t.Errorf("the list file has %d items: %v", file.Count, err)
+			}
+		case "each":
+			if err := json.Unmarshal(step.Output.Items, &items); err != nil || len(items) != 2*listPages {
+				t.Errorf("%d rounds: %v", len(items), err)
+			}
+			for i, item := range items {
+				if item.N != i {
+					t.Fatalf("item %d is %d", i, item.N)
+				}
+			}
+		}
+	}
+	if list.wrong != nil {
+		t.Errorf("pages were requested again after their checkpoint: %v", list.wrong)
 	}
 	s.Stop(t)
 	checkTables(t, openCopy(t, s.Dir), "")

@@ -1,9 +1,11 @@
 package crash_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"database/sql"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,8 +60,28 @@ func snapshot(t *testing.T, dir string) (db *sql.DB, discard func()) {
 	if err := errors.Join(err, file.Close()); err != nil || status != 0 {
 		t.Fatalf("back up the database: status %d, %v: %s", status, err, &output)
 	}
-	db = openFile(t, file.Name())
-	return db, func() { _ = errors.Join(db.Close(), os.Remove(file.Name())) }
+	unpacked := unpackDatabase(t, file.Name())
+	db = openFile(t, unpacked)
+	return db, func() { _ = errors.Join(db.Close(), os.Remove(unpacked)) }
+}
+
+// unpackDatabase replaces a backup with its first entry, the database.
+func unpackDatabase(t *testing.T, backup string) string {
+	t.Helper()
+	packed, err := os.ReadFile(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := tar.NewReader(bytes.NewReader(packed))
+	header, err := entries.Next()
+	if err != nil || header.Name != "stepmill.db" {
+		t.Fatalf("the first entry of the backup: %+v, %v", header, err)
+	}
+	content, err := io.ReadAll(entries)
+	if err := errors.Join(err, os.WriteFile(backup, content, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return backup
 }
 
 func openFile(t *testing.T, path string) *sql.DB {

@@ -24,7 +24,7 @@ type walk struct {
 }
 
 // followed has routes that are tested elsewhere or do not depend on the data.
-var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/v1/runs/{id}/steps/{step_id}/rounds", "/healthz", "/readyz"}
+var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/v1/runs/{id}/steps/{step_id}/rounds", "/v1/tables/{id}/export", "/v1/files/uploads/{id}", "/healthz", "/readyz"}
 
 var contractPath = regexp.MustCompile(`(?m)^  (/\S+):\n(?:    .*\n)*?    get:$`)
 
@@ -67,13 +67,23 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 			w.get("/v1/deliveries/{id}", delivery)
 		}
 	}
+	for _, id := range w.list("/v1/tables", "id") {
+		w.get("/v1/tables/{id}", id)
+		for _, row := range w.list("/v1/tables/{id}/rows", "id", id) {
+			w.get("/v1/tables/{id}/rows/{row_id}", id, row)
+		}
+	}
 	for list, key := range map[string]string{
 		"secrets": "name", "variables": "name", "connections": "id", "oauth-apps": "id", "api-keys": "id", "members": "id", "invitations": "id",
-		"workspaces": "id", "actions": "name", "templates": "name",
+		"workspaces": "id", "actions": "name", "templates": "name", "state": "key",
 	} {
 		for _, id := range w.list("/v1/"+list, key) {
 			w.get("/v1/"+list+"/{"+key+"}", id)
 		}
+	}
+	for _, id := range w.list("/v1/files", "id") {
+		w.visited["/v1/files/{id}"] = true
+		w.responses["/v1/files/"+id] = string(w.c.Expect(t, 200, "GET", "/v1/files/"+id, nil).Body)
 	}
 	// They are part of the binary and many, so one of them is enough.
 	w.get("/v1/integrations/{id}", w.list("/v1/integrations", "id")[0])

@@ -78,7 +78,7 @@ func Load() (*Document, error) {
 	return d, nil
 }
 
-var methods = []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodPatch}
+var methods = []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodPatch, http.MethodOptions}
 
 func (d *Document) readOperations() {
 	paths := d.at("paths")

@@ -31,6 +31,7 @@ func NewKnown(receiver string) *Known {
 		"actions":   {"data.set", "http.request", "code.js", "flow.wait", "flow.approval"},
 		"secrets":   {"canary", "shop_token"},
 		"variables": {"region", "limits"},
+		"state":     {"counter", "last-alert"},
 		"triggers":  {"by_hand", "call", "nightly"},
 		"steps":     {"greet", "ask", "each", "each[0].inner", "bad"},
 		"versions":  {"1", "2", "3"},
@@ -41,7 +42,7 @@ func NewKnown(receiver string) *Known {
 
 var prefixes = map[string]string{
 	"wf": "workflows", "run": "runs", "wh": "webhooks", "key": "api-keys", "ws": "workspaces", "dlv": "deliveries",
-	"evt": "events", "usr": "members", "ses": "sessions", "inv": "invitations",
+	"evt": "events", "usr": "members", "ses": "sessions", "inv": "invitations", "tbl": "tables", "row": "rows",
 }
 
 // Protect keeps an id out of requests, because the fuzzer itself depends on it.

@@ -87,6 +87,8 @@ func (w *world) seedWorkspace(admin *harness.Client, name string) {
 	w.post(admin, name, "PUT", "/v1/secrets/shop_token", map[string]any{"value": canary})
 	w.post(admin, name, "PUT", "/v1/variables/region", map[string]any{"value": "eu"})
 	w.post(admin, name, "PUT", "/v1/variables/limits", map[string]any{"value": map[string]any{"n": 3}})
+	w.post(admin, name, "PUT", "/v1/state/counter", map[string]any{"value": 1})
+	w.seedTable(admin, name)
 	w.post(admin, name, "POST", "/v1/api-keys", map[string]any{"name": "spare", "scopes": []string{"read"}})
 	w.post(admin, name, "POST", "/v1/invitations", map[string]any{"email": name + "@example.com", "role": "viewer"})
 	w.post(admin, name, "POST", "/v1/webhooks", map[string]any{"url": w.known.Receiver + "/ok", "events": []string{"run.started", "run.failed", "workflow.activated"}})
@@ -100,6 +102,16 @@ func (w *world) seedWorkspace(admin *harness.Client, name string) {
 	for _, template := range templates.Data {
 		w.known.Add("templates", template.Name)
 	}
+}
+
+// seedTable makes a table with rows.
+func (w *world) seedTable(admin *harness.Client, name string) {
+	w.t.Helper()
+	columns := []map[string]any{{"name": "email", "type": "text"}, {"name": "amount", "type": "number", "indexed": true}}
+	var made struct{ ID string }
+	admin.Expect(w.t, http.StatusCreated, "POST", "/v1/tables", map[string]any{"name": "customers", "key": "email", "columns": columns}).Decode(w.t, &made)
+	w.post(admin, name, "POST", "/v1/tables/"+made.ID+"/rows", map[string]any{"values": map[string]any{"email": "ada@example.com", "amount": 5}})
+	w.learn(name, admin.Expect(w.t, http.StatusOK, "GET", "/v1/tables", nil))
 }
 
 // seedWorkflows makes workflows that use every kind of step, and runs of them.

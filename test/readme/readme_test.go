@@ -58,7 +58,7 @@ func TestReadme(t *testing.T) {
 	}
 	limited.Expect(t, http.StatusForbidden, http.MethodPost, "/v1/workflows", map[string]string{"name": "No"})
 
-	backup := filepath.Join(filepath.Dir(server.Dir), "..", "stepmill-backup.db")
+	backup := filepath.Join(filepath.Dir(server.Dir), "..", "stepmill-backup.tar")
 	if info, err := os.Stat(backup); err != nil || info.Size() == 0 {
 		t.Errorf("the backup is missing: %v", err)
 	}
@@ -125,6 +125,62 @@ func TestConnectionExamples(t *testing.T) {
 	}
 	if want := []string{"erp", "git", "queue", "shop", "warehouse"}; !slices.Equal(names, want) || strings.Contains(out, `"error":{`) {
 		t.Errorf("got %v, want %v\n%s", names, want, out)
+	}
+}
+
+// The examples of tables and keys work.
+func TestTableExamples(t *testing.T) {
+	t.Parallel()
+	server, out := runExamples(t, "docs/tables.md")
+	var tables struct {
+		Data []struct {
+			ID   string
+			Rows int
+		}
+	}
+	server.Expect(t, http.StatusOK, http.MethodGet, "/v1/tables", nil).Decode(t, &tables)
+	if len(tables.Data) != 1 || tables.Data[0].Rows != 2 || strings.Contains(out, `"error":{`) {
+		t.Errorf("got %+v\n%s", tables, out)
+	}
+	if !strings.Contains(out, `"data":[{"id":"row_`) || !strings.Contains(out, "\nada@example.com,Bern,5\nbob@example.com,,\n") || !strings.Contains(out, `"data":[{"key":"alert:disk-full","value":true`) {
+		t.Errorf("the row or the key is not found\n%s", out)
+	}
+}
+
+// The workflows that use keys do what their text says when they run a second time.
+func TestKeyExamples(t *testing.T) {
+	t.Parallel()
+	server := harness.Start(t, t.TempDir())
+	examples := workflowBlock.FindAllStringSubmatch(read(t, "docs/tables.md"), -1)
+	if len(examples) != 3 {
+		t.Fatalf("docs/tables.md has %d examples, want 3", len(examples))
+	}
+	want := [][2]string{
+		{"once=succeeded alert=succeeded", "once=succeeded alert=skipped"},
+		{"count=succeeded gift=skipped", "count=succeeded gift=skipped"},
+		{"first=succeeded again=skipped ship=succeeded", "first=succeeded again=succeeded"},
+	}
+	for i, example := range examples {
+		var made struct{ ID string }
+		server.Expect(t, http.StatusCreated, http.MethodPost, "/v1/workflows", map[string]string{"name": "Example"}).Decode(t, &made)
+		server.Expect(t, http.StatusOK, http.MethodPatch, "/v1/workflows/"+made.ID, json.RawMessage(example[1]))
+		for n, steps := range want[i] {
+			var run struct {
+				Status string
+				Steps  []struct {
+					StepID string `json:"step_id"`
+					Status string
+				}
+			}
+			server.Expect(t, http.StatusOK, http.MethodPost, "/v1/workflows/"+made.ID+"/runs", json.RawMessage(`{"payload": {"id": 7}}`), "Prefer", "wait=30").Decode(t, &run)
+			var got []string
+			for _, step := range run.Steps {
+				got = append(got, step.StepID+"="+step.Status)
+			}
+			if run.Status != "succeeded" || strings.Join(got, " ") != steps {
+				t.Errorf("run %d of example %d is %s: %v, want %s", n+1, i+1, run.Status, got, steps)
+			}
+		}
 	}
 }
 

@@ -41,6 +41,21 @@ var invariants = map[string]string{
 	"a delivery sends an event to a webhook of the same workspace": `
 		SELECT d.id FROM deliveries d LEFT JOIN events e ON e.id = d.event_id LEFT JOIN webhooks w ON w.id = d.webhook_id
 		WHERE e.id IS NULL OR w.id IS NULL OR e.workspace_id <> d.workspace_id OR w.workspace_id <> d.workspace_id`,
+	"the counters of tables, rows and keys are those of the rows": `
+		SELECT u.workspace_id FROM state_usage u WHERE tables <> (SELECT count(*) FROM data_tables t WHERE t.workspace_id = u.workspace_id)
+			OR table_rows <> (SELECT coalesce(sum(row_count), 0) FROM data_tables t WHERE t.workspace_id = u.workspace_id)
+			OR state_keys <> (SELECT count(*) FROM state_keys k WHERE k.workspace_id = u.workspace_id)
+			OR stored_bytes <> (SELECT coalesce(sum(row_bytes), 0) FROM data_tables t WHERE t.workspace_id = u.workspace_id) + (SELECT coalesce(sum(size), 0) FROM state_keys k WHERE k.workspace_id = u.workspace_id)`,
+	"the counters of a table are those of its rows": `
+		SELECT t.id FROM data_tables t WHERE row_count <> (SELECT count(*) FROM table_rows r WHERE r.table_id = t.id) OR row_bytes <> (SELECT coalesce(sum(size), 0) FROM table_rows r WHERE r.table_id = t.id)`,
+	"a row belongs to a table of its workspace, or to one that is being removed": `
+		SELECT r.id FROM table_rows r LEFT JOIN data_tables t ON t.id = r.table_id AND t.workspace_id = r.workspace_id
+		WHERE t.id IS NULL AND r.table_id NOT IN (SELECT table_id FROM table_remains WHERE column_id = '')`,
+	"an index entry belongs to a row, or is being removed": `
+		SELECT i.row_id FROM table_index i LEFT JOIN table_rows r ON r.table_id = i.table_id AND r.id = i.row_id
+		WHERE r.id IS NULL AND i.table_id NOT IN (SELECT table_id FROM table_remains)`,
+	"a key belongs to a workflow that exists": `
+		SELECT k.name FROM state_keys k LEFT JOIN workflows w ON w.id = k.workflow_id AND w.workspace_id = k.workspace_id WHERE k.workflow_id <> '' AND w.id IS NULL`,
 	"an idempotency key is stored once": `
 		SELECT workspace_id || ' ' || route FROM idempotency GROUP BY workspace_id, route, key_hash HAVING count(*) > 1`,
 }

@@ -20,6 +20,7 @@ let outside: Receiver;
 let workflow = "";
 let failed = "";
 let waits = "";
+let table = "";
 
 beforeAll(async () => {
 	outside = createServer((_, response) => {
@@ -50,6 +51,13 @@ beforeAll(async () => {
 	await server.call("POST", "/v1/api-keys", { name: image, scopes: ["read"] });
 	await server.call("POST", "/v1/webhooks", { url: `https://example.com/?${image}`, events: ["run.failed"] });
 	await server.call("PUT", "/v1/variables/hostile", { value: { [image]: script } });
+	const columns = [
+		{ name: "text", type: "text" },
+		{ name: "json", type: "json" },
+	];
+	table = (await server.call("POST", "/v1/tables", { name: "hostile", columns })).id;
+	await server.call("POST", `/v1/tables/${table}/rows`, { values: { text: image, json: { [image]: script } } });
+	await server.call("PUT", "/v1/state/hostile", { value: { [image]: script } });
 	await server.call("PATCH", `/v1/workspaces/${(await server.call("GET", "/v1/workspaces")).data[0].id}`, {
 		name: image,
 	});
@@ -83,6 +91,8 @@ test.each([
 	["/keys", () => "/keys", image],
 	["/webhooks", () => "/webhooks", "example.com"],
 	["/secrets", () => "/secrets?tab=variables", "hostile"],
+	["a table", () => `/tables/${table}`, image],
+	["keys", () => "/tables?tab=keys", "hostile"],
 	["the audit log", () => "/settings/audit", "img src=x"],
 	["/settings", () => "/settings", "Workspace"],
 ])("%s shows it as text", async (_, path, text) => {

@@ -5,12 +5,16 @@ package catalog
 //go:generate go test . -run TestDocs -update
 
 import (
+	"slices"
+
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
 	"github.com/stepmill/stepmill/internal/action/codejs"
 	"github.com/stepmill/stepmill/internal/action/dataset"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
+	"github.com/stepmill/stepmill/internal/action/keys"
 	"github.com/stepmill/stepmill/internal/action/logwrite"
+	"github.com/stepmill/stepmill/internal/action/rows"
 	"github.com/stepmill/stepmill/internal/action/stop"
 	"github.com/stepmill/stepmill/internal/action/subrun"
 	"github.com/stepmill/stepmill/internal/action/wait"
@@ -21,12 +25,14 @@ type Deps struct {
 	HTTP    httprequest.Client
 	Runs    subrun.Starter
 	Scripts codejs.Runner
+	Tables  rows.Reader
+	Keys    keys.Reader
 }
 
 // New returns the catalog of all actions that ship with Stepmill.
 func New(deps Deps) (*action.Catalog, error) {
 	call := httprequest.Entry(deps.HTTP)
-	return action.NewCatalog(
+	entries := []action.Entry{
 		approval.Entry(call.Action),
 		codejs.Entry(deps.Scripts),
 		dataset.Entry(),
@@ -35,5 +41,6 @@ func New(deps Deps) (*action.Catalog, error) {
 		stop.Entry(),
 		subrun.Entry(deps.Runs),
 		wait.Entry(),
-	)
+	}
+	return action.NewCatalog(slices.Concat(entries, rows.Entries(deps.Tables), keys.Entries(deps.Keys))...)
 }

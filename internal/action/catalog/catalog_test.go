@@ -109,6 +109,10 @@ func (fakeShop) Do(_ context.Context, r egress.Request) (*egress.Response, error
 	}, nil
 }
 
+func (fakeShop) Stream(_ context.Context, r egress.Request) (*egress.Stream, error) {
+	return nil, &egress.Error{Code: egress.ConnectionFailed, Message: r.URL}
+}
+
 func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example action.Example) {
 	value, err := expr.FromJSON([]byte(example.With))
 	if err != nil {
@@ -126,6 +130,18 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 		if problems, err := entry.Spec.SlowCheck(t.Context(), "ws_1", with); err != nil || len(problems) > 0 {
 			t.Fatalf("the input is not valid: %+v, %v", problems, err)
 		}
+	}
+	if usesData(entry.Spec.Name) {
+		d := newData(t)
+		output, err := d.call(t, entry.Spec.Name, d.request(with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := expr.FromJSON([]byte(shown(t, output)))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Error(diff, err)
+		}
+		return
 	}
 	req := action.Request{Input: with, Now: time.Now(), Log: func(action.Level, string) {}}
 	if example.Answer != "" {

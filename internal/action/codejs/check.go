@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/fairqueue"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
@@ -60,7 +61,7 @@ func (c *checker) compile(ctx context.Context, workspaceID, code string) (*sandb
 	}
 	failure, err := c.runner.Check(ctx, workspaceID, code)
 	switch {
-	case errors.Is(err, sandbox.ErrQueueFull):
+	case errors.Is(err, fairqueue.ErrFull):
 		return nil, fault.New(fault.RateLimited, "too many scripts of this workspace are waiting to be compiled; save fewer workflows at the same time").After(retryAfter)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

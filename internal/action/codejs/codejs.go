@@ -5,16 +5,13 @@ package codejs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/sandbox"
-	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // Error codes of scripts.
@@ -51,12 +48,13 @@ func Entry(runner Runner) action.Entry {
 			Name:  "code.js",
 			Title: "Run JavaScript",
 			Summary: "Runs the body of a JavaScript function and returns its result. The script runs in a separate process " +
-				"with limited time and memory, without access to files, network or timers. Its console output is written to the log of the step.",
+				"with limited time and memory, without access to the file system, network or timers. It can read the files in its input and create new ones. Its console output is written to the log of the step.",
 			Input:  inputSchema,
 			Output: outputSchema,
 			Limits: []string{
-				"The code has at most 256 KiB, the input 4 MiB, and the result 1 MiB with at most 64 levels of nesting.",
+				"The code has at most 256 KiB, the input 4 MiB, and the result 4 MiB with at most 64 levels of nesting. A list in the result that is too large for an output becomes a list file.",
 				"A script can run for the timeout of its step, at most a minute, and use 64 MiB of memory unless the operator has set another limit.",
+				"A script can read and create files of up to a quarter of its memory, 16 MiB by default. It can read files 1,000 times and 256 MiB in total, and return up to 100 new files.",
 				"The server runs a limited number of scripts at a time; workspaces take turns. Time that a step waits for its turn does not count towards its timeout, but it counts towards the timeout of the run.",
 			},
 			Codes: []action.Code{
@@ -64,7 +62,7 @@ func Entry(runner Runner) action.Entry {
 				{Name: ScriptTimeout, Meaning: "The script exceeded its time limit."},
 				{Name: ScriptMemory, Meaning: "The script exceeded its memory limit."},
 				{Name: ScriptCrashed, Meaning: "The process that executed the script ended unexpectedly. The step is retried if the script did not cause it."},
-				{Name: OutputTooLarge, Meaning: "The result is larger than 1 MiB."},
+				{Name: OutputTooLarge, Meaning: "The result is larger than 4 MiB or, without lists that become list files, than the plan allows."},
 			},
 			Examples: examples,
 		},
@@ -81,11 +79,12 @@ func Entry(runner Runner) action.Entry {
 
 func run(ctx context.Context, runner Runner, req action.Request) (action.Result, error) {
 	code, _ := req.Input["code"].(string)
-	input, err := strictjson.Encode(req.Input["input"])
+	files := newScriptFiles(req.Files)
+	input, err := files.encode(req.Input["input"])
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with/input: %s", err)}
 	}
-	outcome, err := runner.Run(ctx, sandbox.Script{Code: code, Input: input, Limit: timeLimit(ctx)})
+	outcome, err := runner.Run(ctx, sandbox.Script{Code: code, Input: input, Files: files.forSandbox(), Limit: timeLimit(ctx)})
 	writeLog(req, outcome.Lines)
 	if failure, ok := errors.AsType[*sandbox.Failure](err); ok {
 		return action.Result{}, toFailure(failure)
@@ -93,7 +92,11 @@ func run(ctx context.Context, runner Runner, req action.Request) (action.Result,
 	if err != nil {
 		return action.Result{}, err
 	}
-	return result(outcome.Output)
+	value, err := files.decode(outcome.Output)
+	if err != nil {
+		return action.Result{}, &action.Failure{Code: ScriptError, Message: "the result is not valid JSON"}
+	}
+	return action.Result{Output: value}, nil
 }
 
 // timeLimit returns how long the script may run.
@@ -113,14 +116,6 @@ func writeLog(req action.Request, lines []sandbox.Line) {
 	for _, line := range lines {
 		req.Log(action.Level(line.Level), line.Text)
 	}
-}
-
-func result(output json.RawMessage) (action.Result, error) {
-	value, err := expr.FromJSON(output)
-	if err != nil {
-		return action.Result{}, &action.Failure{Code: ScriptError, Message: "the result is not valid JSON"}
-	}
-	return action.Result{Output: value}, nil
 }
 
 // toFailure converts a failure of the sandbox to one of the step.

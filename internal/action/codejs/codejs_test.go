@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/codejs"
+	"github.com/stepmill/stepmill/internal/fairqueue"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
@@ -228,7 +229,7 @@ func TestCheckFails(t *testing.T) {
 		}
 		return err
 	}
-	if err := check(t.Context(), &fakeRunner{err: sandbox.ErrQueueFull}); !fault.Is(err, fault.RateLimited) {
+	if err := check(t.Context(), &fakeRunner{err: fairqueue.ErrFull}); !fault.Is(err, fault.RateLimited) {
 		t.Errorf("gave %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

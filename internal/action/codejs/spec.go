@@ -8,12 +8,12 @@ const inputSchema = `{
 	"additionalProperties": false,
 	"properties": {
 		"code": {"type": "string", "minLength": 1, "maxLength": 262144, "description": "The body of a function. It sees input, may use await, and its return value is the result."},
-		"input": {"description": "The value that the script sees as input. Defaults to null."}
+		"input": {"description": "The value that the script sees as input. Defaults to null. A file in it is an object of the class File, with name, type, size, sha256 and the methods text(), json() and bytes(), which return promises."}
 	}
 }`
 
 const outputSchema = `{
-	"description": "The return value of the script. A value that is not an object is wrapped: {\"value\": …}."
+	"description": "The return value of the script. A value that is not an object is wrapped: {\"value\": …}. Files in it, from the input or made with new File(parts, name, {type}), become files of the run."
 }`
 
 var examples = []action.Example{{
@@ -31,4 +31,11 @@ var examples = []action.Example{{
 	Title:  "Await promises",
 	With:   `{"code": "const parts = await Promise.all([1, 2].map(async n => n * 10));\nreturn {parts};"}`,
 	Output: `{"parts": [10, 20]}`,
+}, {
+	Title: "Make a file and read it",
+	With: `{
+		"code": "const lines = input.map(o => [o.id, o.total].join(','));\nconst csv = new File(['id,total\\n', lines.join('\\n')], 'orders.csv', {type: 'text/csv'});\nreturn {name: csv.name, size: csv.size, text: await csv.text()};",
+		"input": [{"id": 7, "total": 20}, {"id": 8, "total": 5.5}]
+	}`,
+	Output: `{"name": "orders.csv", "size": 19, "text": "id,total\n7,20\n8,5.5"}`,
 }}

@@ -1,6 +1,7 @@
 package httprequest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,12 +11,12 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/egress"
-
+	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // compose builds the request from the input of the step.
-func compose(req action.Request) (egress.Request, error) {
+func compose(ctx context.Context, req action.Request) (egress.Request, error) {
 	in := req.Input
 	target, err := addQuery(in)
 	if err != nil {
@@ -23,7 +24,7 @@ func compose(req action.Request) (egress.Request, error) {
 	}
 	call := egress.Request{Workspace: req.Workspace, URL: target, Header: http.Header{}, FollowRedirects: in["follow_redirects"] != false}
 	call.Method, _ = in["method"].(string)
-	if call.Body, err = encodeBody(in, call.Header); err != nil {
+	if err := setBody(ctx, &call, req); err != nil {
 		return egress.Request{}, err
 	}
 	given, _ := in["headers"].(map[string]any)
@@ -67,7 +68,32 @@ func addQuery(in map[string]any) (string, error) {
 // givenBodies returns the members of an input that have a body, of which only one may
 // be given.
 func givenBodies(in map[string]any) []string {
-	return slices.DeleteFunc([]string{"body", "form", "xml"}, func(name string) bool { return in[name] == nil })
+	return slices.DeleteFunc([]string{"body", "form", "xml", "multipart"}, func(name string) bool { return in[name] == nil })
+}
+
+// setBody sets the body of a request and its Content-Type. A body with files is streamed.
+func setBody(ctx context.Context, call *egress.Request, req action.Request) (err error) {
+	if f, ok := req.Input["body"].(*expr.File); ok {
+		call.Header.Set("Content-Type", f.Type)
+		streamedBody{{file: f}}.attach(ctx, req.Files, call)
+		return nil
+	}
+	given, ok := req.Input["multipart"].(map[string]any)
+	if !ok {
+		call.Body, err = encodeBody(req.Input, call.Header)
+		return err
+	}
+	parts, err := parseParts(given)
+	if err != nil {
+		return err
+	}
+	body, mediaType, err := newMultipart(parts)
+	if err != nil {
+		return err
+	}
+	call.Header.Set("Content-Type", mediaType)
+	body.attach(ctx, req.Files, call)
+	return nil
 }
 
 // encodeBody encodes the body as text, XML, a form or JSON, and sets its Content-Type.

@@ -19,9 +19,13 @@ import (
 // HTTPError is the code of a response whose status counts as a failure.
 const HTTPError = "http_error"
 
+// responseFile is the value of response that stores the body as a file.
+const responseFile = "file"
+
 // Client sends requests to other servers.
 type Client interface {
 	Do(ctx context.Context, r egress.Request) (*egress.Response, error)
+	Stream(ctx context.Context, r egress.Request) (*egress.Stream, error)
 }
 
 // Entry declares the action.
@@ -58,6 +62,9 @@ func check(with map[string]any) []action.Problem {
 			problems = append(problems, action.Problem{Pointer: "/url", Message: "must be an absolute http or https URL"})
 		}
 	}
+	if with["paginate"] != nil && with["response"] == responseFile {
+		problems = append(problems, action.Problem{Pointer: "/response", Message: "cannot be used together with paginate"})
+	}
 	_, found := parsePagination(with)
 	return append(problems, found...)
 }
@@ -70,9 +77,12 @@ func run(ctx context.Context, client Client, req action.Request) (action.Result,
 	if pages != nil {
 		return readPage(ctx, client, req, pages)
 	}
-	call, err := compose(req)
+	call, err := compose(ctx, req)
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
+	}
+	if req.Input["response"] == responseFile {
+		return download(ctx, client, call, req)
 	}
 	resp, err := send(ctx, client, call, req)
 	if err != nil {
@@ -84,19 +94,36 @@ func run(ctx context.Context, client Client, req action.Request) (action.Result,
 // send sends a request and returns its response if the status is no failure.
 func send(ctx context.Context, client Client, call egress.Request, req action.Request) (*egress.Response, error) {
 	resp, err := client.Do(ctx, call)
-	if failure, ok := errors.AsType[*egress.Error](err); ok {
-		return nil, &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
-	}
 	if err != nil {
+		return nil, requestFailure(err)
+	}
+	if err := checkStatus(resp, call, req); err != nil {
 		return nil, err
 	}
-	rejected := req.Connection != nil && resp.Status == http.StatusUnauthorized
-	if rejected || isFailure(req.Input["fail_on"], resp.Status) {
-		failure := statusError(call, resp, req.Now)
-		failure.Rejected = rejected
-		return nil, failure
-	}
 	return resp, nil
+}
+
+// requestFailure returns an error of the client as a failure of the step. If a file that
+// is part of the body could not be read, that is the failure.
+func requestFailure(err error) error {
+	if failure, ok := errors.AsType[*action.Failure](err); ok {
+		return failure
+	}
+	if failure, ok := errors.AsType[*egress.Error](err); ok {
+		return &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
+	}
+	return err
+}
+
+// checkStatus returns an error if the status of a response is a failure.
+func checkStatus(resp *egress.Response, call egress.Request, req action.Request) error {
+	rejected := req.Connection != nil && resp.Status == http.StatusUnauthorized
+	if !rejected && !isFailure(req.Input["fail_on"], resp.Status) {
+		return nil
+	}
+	failure := statusError(call, resp, req.Now)
+	failure.Rejected = rejected
+	return failure
 }
 
 // output describes the response, whether or not its status is a failure.

@@ -33,6 +33,9 @@ type progress struct {
 	URL    string          `json:"url,omitempty"`
 	// Seen has a hash of each cursor or URL so far.
 	Seen string `json:"seen,omitempty"`
+	// Files have the items before Items. End is set after the last page.
+	Files []itemFile `json:"files,omitempty"`
+	End   *end       `json:"end,omitempty"`
 }
 
 // readPage requests the next page. While more follow, the result is a checkpoint.
@@ -43,7 +46,10 @@ func readPage(ctx context.Context, client Client, req action.Request, p *paginat
 			return action.Result{}, err
 		}
 	}
-	call, err := p.compose(req, at)
+	if at.End != nil {
+		return at.join(ctx, req)
+	}
+	call, err := p.compose(ctx, req, at)
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
@@ -65,15 +71,15 @@ func readPage(ctx context.Context, client Client, req action.Request, p *paginat
 	case err != nil:
 		return action.Result{}, err
 	case more && at.Pages < p.maxPages:
-		return at.checkpoint(req.MaxOutput)
+		return at.checkpoint(ctx, req)
 	case more:
 		req.Log(action.Warn, fmt.Sprintf("stopped after %d pages, the most that max_pages allows; there are more", at.Pages))
 	}
-	return at.finish(resp, more, req.MaxOutput)
+	return at.finish(ctx, req, end{More: more, Status: resp.Status, Headers: headers(resp.Header)})
 }
 
 // compose builds the request for a page.
-func (p *pagination) compose(req action.Request, at progress) (egress.Request, error) {
+func (p *pagination) compose(ctx context.Context, req action.Request, at progress) (egress.Request, error) {
 	req.Input = maps.Clone(req.Input)
 	var err error
 	switch {
@@ -93,7 +99,7 @@ func (p *pagination) compose(req action.Request, at progress) (egress.Request, e
 	if err != nil {
 		return egress.Request{}, err
 	}
-	call, err := compose(req)
+	call, err := compose(ctx, req)
 	if err == nil {
 		// A receiver that recognizes repetitions must not take a page for the one before.
 		call.Header.Set("Idempotency-Key", call.Header.Get("Idempotency-Key")+"/"+strconv.Itoa(at.Pages+1))
@@ -279,38 +285,6 @@ func (at *progress) add(list []any) error {
 	}
 	at.Items = encoded
 	return nil
-}
-
-// checkpoint returns the state before the next page.
-func (at progress) checkpoint(limit int) (action.Result, error) {
-	if err := at.checkSize(at, limit); err != nil {
-		return action.Result{}, err
-	}
-	return action.Result{Checkpoint: &action.Checkpoint{State: at}}, nil
-}
-
-// finish returns the output after the last page.
-func (at progress) finish(resp *egress.Response, more bool, limit int) (action.Result, error) {
-	items, err := expr.FromJSON(at.Items)
-	if err != nil {
-		return action.Result{}, err
-	}
-	out := map[string]any{"items": items, "pages": at.Pages, "more": more, "status": resp.Status, "headers": headers(resp.Header)}
-	if err := at.checkSize(out, limit); err != nil {
-		return action.Result{}, err
-	}
-	return action.Result{Output: out}, nil
-}
-
-// checkSize fails if a value does not fit into the row of the step.
-func (at progress) checkSize(value any, limit int) error {
-	encoded, err := strictjson.Encode(value)
-	if err != nil || limit == 0 || len(encoded) <= limit {
-		return err
-	}
-	return &action.Failure{Code: action.OutputTooLarge, Message: fmt.Sprintf(
-		"the items of %d pages have %d bytes, more than the %d that a step can store: read fewer pages with max_pages, or keep less of each item, such as items: map(body.orders, {\"id\": .id})",
-		at.Pages, len(at.Items), limit)}
 }
 
 func paginationFailure(message string) error {

@@ -18,6 +18,8 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
 )
 
 // pages is a step that reads pages from a test server. It calls the action as the
@@ -30,6 +32,8 @@ type pages struct {
 	logs        []string
 	checkpoints int
 	maxOutput   int
+	files       *memory // nil for none
+	held        []int   // how many files each checkpoint has
 }
 
 func newPages(t *testing.T, handler http.HandlerFunc) *pages {
@@ -55,7 +59,11 @@ func (p *pages) read(with map[string]any) (map[string]any, *action.Failure) {
 	with["url"] = p.server.URL + with["url"].(string)
 	req := action.Request{
 		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step", MaxOutput: p.maxOutput,
-		Log: func(_ action.Level, message string) { p.logs = append(p.logs, message) },
+		Log:  func(_ action.Level, message string) { p.logs = append(p.logs, message) },
+		Mask: hideTokens,
+	}
+	if p.files != nil {
+		req.Files = p.files
 	}
 	for {
 		result, err := httprequest.Entry(client).Action.Run(p.t.Context(), req)
@@ -71,6 +79,7 @@ func (p *pages) read(with map[string]any) (map[string]any, *action.Failure) {
 			return output, nil
 		}
 		p.checkpoints++
+		p.held = append(p.held, len(result.Checkpoint.Files))
 		if req.State, err = json.Marshal(result.Checkpoint.State); err != nil {
 			p.t.Fatal(err)
 		}
@@ -261,12 +270,11 @@ func TestPaginationFailures(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		handler   http.HandlerFunc
-		with      map[string]any
-		maxOutput int
-		code      string
-		message   string
-		calls     int
+		handler http.HandlerFunc
+		with    map[string]any
+		code    string
+		message string
+		calls   int
 	}{
 		"a cursor that repeats": {
 			handler: func(w http.ResponseWriter, r *http.Request) {
@@ -319,14 +327,6 @@ func TestPaginationFailures(t *testing.T) {
 			with: map[string]any{"paginate": cursor("body.next")},
 			code: "http_error", message: "502", calls: 2,
 		},
-		"more items than fit into an output": {
-			handler: func(w http.ResponseWriter, r *http.Request) {
-				n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
-				fmt.Fprintf(w, `{"items": [%q], "next": %d}`, strings.Repeat("x", 100), n+1)
-			},
-			with: map[string]any{"paginate": cursor("body.next")}, maxOutput: 500,
-			code: "output_too_large", message: "keep less of each item", calls: 5,
-		},
 		"a text body that should contain the cursor": {
 			handler: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items": [1], "next": 2}`) },
 			with:    map[string]any{"method": "POST", "body": "text", "paginate": map[string]any{"style": "cursor", "in": "body", "items": "body.items", "next": "body.next"}},
@@ -336,7 +336,6 @@ func TestPaginationFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPages(t, test.handler)
-			p.maxOutput = test.maxOutput
 			test.with["url"] = "/a"
 			_, failure := p.read(test.with)
 			if failure == nil || failure.Code != test.code || !strings.Contains(failure.Message, test.message) {
@@ -421,5 +420,74 @@ func TestPaginationIsCheckedOnSave(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// hideTokens masks the member token of each item.
+func hideTokens(output map[string]any) (map[string]any, error) {
+	path, err := mask.ParsePath("items.token")
+	if err != nil {
+		return nil, err
+	}
+	masked, _ := mask.Hide(output, []mask.Path{path}).(map[string]any)
+	return masked, nil
+}
+
+// A list that is too large for the state is written to files in between, without masked
+// values, and becomes a list file.
+func TestLargeListBecomesAListFile(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ size, last, files int }{{10, 5, 0}, {100, 20, 5}, {100, 21, 5}, {400, 7, 3}, {2000, 3, 3}} {
+		p := newPages(t, func(w http.ResponseWriter, r *http.Request) {
+			n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+			fmt.Fprintf(w, `{"items": [{"n": %d, "token": "s3cr3t", "text": %q}], "next": %d, "more": %t}`, n, strings.Repeat("x", tc.size), n+1, n < tc.last-1)
+		})
+		p.files, p.maxOutput = newMemory(), 1000
+		output, failure := p.read(map[string]any{"url": "/a", "paginate": map[string]any{"style": "cursor", "items": "body.items", "next": "body.next", "more": "body.more"}})
+		if failure != nil {
+			t.Fatalf("%+v: %v", tc, failure)
+		}
+		if tc.files == 0 {
+			if list, ok := output["items"].([]any); !ok || len(list) != tc.last {
+				t.Errorf("%+v: got %v", tc, output)
+			}
+			continue
+		}
+		file, ok := output["items"].(*expr.File)
+		if !ok || file.List == nil || file.List.Count != tc.last || output["pages"] != tc.last || output["status"] != 200 || output["more"] != false {
+			t.Fatalf("%+v: got %v", tc, output)
+		}
+		if got := p.held[len(p.held)-1]; got != tc.files || len(p.files.content) != got+1 {
+			t.Errorf("%+v: the last checkpoint has %d files of %d", tc, got, len(p.files.content))
+		}
+		lines := strings.Split(strings.TrimSuffix(string(p.files.content[file.ID]), "\n"), "\n")
+		for n, line := range lines {
+			if want := fmt.Sprintf(`{"n":%d,"text":%q,"token":"***"}`, n, strings.Repeat("x", tc.size)); line != want {
+				t.Errorf("%+v: line %d is %.80s", tc, n, line)
+			}
+		}
+		if len(lines) != tc.last || len(p.calls) != tc.last || p.files.open > 0 || p.files.aborted > 0 {
+			t.Errorf("%+v: %d lines, %d calls, %d open, %d aborted", tc, len(lines), len(p.calls), p.files.open, p.files.aborted)
+		}
+		for id, content := range p.files.content {
+			if strings.Contains(string(content), "s3cr3t") {
+				t.Errorf("%s has a masked value", id)
+			}
+		}
+	}
+}
+
+// The limits of files end a step that reads too much.
+func TestLargeListExceedsTheLimitOfFiles(t *testing.T) {
+	t.Parallel()
+	p := newPages(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+		fmt.Fprintf(w, `{"items": [%q], "next": %d}`, strings.Repeat("x", 100), n+1)
+	})
+	p.files, p.maxOutput = newMemory(), 1000
+	p.files.limit = 3000
+	_, failure := p.read(map[string]any{"url": "/a", "paginate": map[string]any{"style": "cursor", "items": "body.items", "next": "body.next", "max_pages": 40}})
+	if failure == nil || failure.Code != "file_too_large" {
+		t.Errorf("the failure is %v", failure)
 	}
 }

@@ -14,9 +14,11 @@ const inputSchema = `{
 		"method": {"type": "string", "enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"], "default": "GET", "description": "The method of the request."},
 		"query": {"type": "object", "description": "Fields to add to the query: strings, numbers, booleans or lists of them. Null omits a field."},
 		"headers": {"type": "object", "description": "Headers to send. Idempotency-Key defaults to the id of the run and the path of the step, the same for every attempt."},
-		"body": {"description": "The body. A string is sent as text/plain, anything else as JSON. For another type of text, set the header Content-Type."},
+		"body": {"description": "The body. A string is sent as text/plain, a file as what it is, anything else as JSON. For another type, set the header Content-Type."},
 		"xml": {"type": "string", "minLength": 1, "description": "An XML document, sent as application/xml instead of body. Values that expressions insert are escaped, unless an expression is the whole document. For another type, such as application/soap+xml, set the header Content-Type."},
 		"form": {"type": "object", "description": "The fields of a form, sent instead of body."},
+		"multipart": {"type": "object", "description": "The fields and files of a form with files (multipart/form-data), sent instead of body: strings, numbers, booleans, files, or lists of them. Null omits a field. For another name or type of a part, write an object: {\"file\": …, \"filename\": …, \"type\": …} or {\"value\": …, \"type\": …}. Fields are sent before files."},
+		"response": {"type": "string", "enum": ["value", "file"], "default": "value", "description": "What becomes of the body of the response. value: it is part of the output. file: it is stored as a file of any size, if the status is one of success (2xx)."},
 		"follow_redirects": {"type": "boolean", "default": true, "description": "Whether redirects are followed, up to five."},
 		"fail_on": {"type": "string", "pattern": "^(>=[1-5][0-9][0-9]|never)$", "default": ">=400", "description": "The statuses that count as failures: >= followed by a status, or never."},
 		"paginate": {
@@ -44,9 +46,9 @@ const outputSchema = `{
 	"properties": {
 		"status": {"type": "integer", "description": "The status of the response."},
 		"headers": {"type": "object", "description": "The headers of the response, by lowercase name."},
-		"body": {"description": "The body: parsed if it is JSON, a string if it is text, {\"base64\": …} otherwise. Text, XML and JSON in another encoding than UTF-8 are decoded as their Content-Type, byte order mark or XML declaration says."},
+		"body": {"description": "The body: a file if response is file, otherwise parsed if it is JSON, a string if it is text, {\"base64\": …} otherwise. Text, XML and JSON in another encoding than UTF-8 are decoded as their Content-Type, byte order mark or XML declaration says."},
 		"truncated": {"type": "boolean", "description": "True if the step failed and only the beginning of its response was stored."},
-		"items": {"type": "array", "description": "With paginate, in place of body: the items of all pages. status and headers are those of the last page."},
+		"items": {"type": ["array", "object"], "description": "With paginate, in place of body: the items of all pages, or a list file if they are too large for an output. status and headers are those of the last page."},
 		"pages": {"type": "integer", "description": "With paginate: the number of pages that were read."},
 		"more": {"type": "boolean", "description": "With paginate: true if max_pages ended the list before its last page."}
 	}
@@ -63,12 +65,13 @@ var examples = []action.Example{{
 }}
 
 var limits = []string{
-	"The body of a response has at most 1 MiB after decompression.",
+	"The body of a response has at most 1 MiB after decompression. A response that is stored as a file may have as many bytes as the plan allows for a file.",
 	"A step that fails with http_error stores at most 64 KiB of the response.",
 	"At most five redirects are followed.",
 	"Requests can only reach public addresses, on the ports 80, 443, and 1024 and above. --egress-allow allows private ranges. Requests to Stepmill itself are never allowed.",
-	"body, xml and form cannot be combined.",
-	"paginate reads at most 100 pages by default and 10,000 at most. The items of all pages must fit into the output of a step. Each page is recorded before the next one is requested: after a crash or a failure, the step continues with the page it was reading. The timeout and the retries of the step apply to each page. Each page has its own Idempotency-Key: that of the step, a slash and the number of the page.",
+	"body, xml, form and multipart cannot be combined.",
+	"A file that is sent as the body or as a part is streamed, and read again if the server redirects the request or the step is retried. A response that is stored as a file is continued after an interruption if the server supports that: with a strong ETag and Range.",
+	"paginate reads at most 100 pages by default and 10,000 at most. Items that are too large for an output become a list file. Each page is recorded before the next one is requested: after a crash or a failure, the step continues with the page it was reading. The timeout and the retries of the step apply to each page. Each page has its own Idempotency-Key: that of the step, a slash and the number of the page.",
 }
 
 var codes = []action.Code{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
@@ -31,6 +32,7 @@ type Child struct {
 	Workspace  string
 	WorkflowID string
 	Payload    []byte
+	Files      []string // the JSON pointers of the files inside Payload
 	// Run is the parent run, and Began is when its step began.
 	Run   action.Run
 	Began time.Time
@@ -105,18 +107,18 @@ func start(ctx context.Context, starter Starter, req action.Request) (action.Res
 	if req.Run.Depth >= action.MaxDepth {
 		return action.Result{}, &action.Failure{Code: ChainDepth, Message: fmt.Sprintf("the run already has %d ancestors, the maximum; check for workflows that start each other", action.MaxDepth)}
 	}
-	payload := []byte("{}")
+	payload, files := []byte("{}"), []string(nil)
 	if given, ok := req.MaskedInput["payload"]; ok && given != nil {
 		encoded, err := strictjson.Encode(given)
 		if err != nil {
 			return action.Result{}, err
 		}
-		payload = encoded
+		payload, files = encoded, expr.FilePointers(given)
 	}
 	workflowID, _ := req.Input["workflow_id"].(string)
 	waits := req.Input["wait"] != false
 	id, err := starter.StartChild(ctx, Child{
-		Workspace: req.Workspace, WorkflowID: workflowID, Payload: payload, Run: req.Run, Began: req.Began, Waited: waits,
+		Workspace: req.Workspace, WorkflowID: workflowID, Payload: payload, Files: files, Run: req.Run, Began: req.Began, Waited: waits,
 	})
 	if err != nil {
 		return action.Result{}, startFailure(err)

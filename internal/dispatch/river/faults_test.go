@@ -284,7 +284,7 @@ func (n *node) Nudge(runID string) {
 // StartChild implements subrun.Starter.
 func (n *node) StartChild(ctx context.Context, c subrun.Child) (string, error) {
 	return n.runs.StartChild(ctx, run.Child{
-		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Depth: c.Run.Depth + 1, Began: c.Began,
+		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Files: c.Files, Depth: c.Run.Depth + 1, Began: c.Began,
 		Parent: run.Parent{RunID: c.Run.ID, StepID: c.Run.Path, Waits: c.Waited},
 	})
 }

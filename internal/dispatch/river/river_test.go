@@ -203,8 +203,8 @@ func (p *testNode) finish(t *testing.T, r run.Run, w run.Wake) {
 		t.Fatal(err)
 	}
 	d := run.Decision{Finish: &run.Finish{Status: run.Succeeded, At: e.At, Event: e}}
-	if ok, err := p.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, d); err != nil || !ok {
-		t.Fatal(ok, err)
+	if committed, err := p.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, d); err != nil || !committed.Held {
+		t.Fatal(committed.Held, err)
 	}
 	p.Done(w)
 }
@@ -278,8 +278,8 @@ func TestWaitingRunWakesOnTime(t *testing.T) {
 // release releases a run that waits until the given time.
 func (p *testNode) release(t *testing.T, r run.Run, w run.Wake, at time.Time) {
 	t.Helper()
-	if ok, err := p.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, run.Decision{Rev: 1, Release: true, WakeAt: at}); err != nil || !ok {
-		t.Fatal(ok, err)
+	if committed, err := p.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, run.Decision{Rev: 1, Release: true, WakeAt: at}); err != nil || !committed.Held {
+		t.Fatal(committed.Held, err)
 	}
 	p.Done(w)
 }

@@ -242,3 +242,83 @@ func (h loggingConn) Query(text string, args []any, each func(database.Row) erro
 	h.said.add(text)
 	return h.Conn.Query(text, args, each)
 }
+
+// TestPlansOfRows checks that rows of tables are found by indexes and in order.
+func TestPlansOfRows(t *testing.T) {
+	t.Parallel()
+	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
+	calls, err := storetest.RowQueries(t.Context(), store.New(loggingDriver{open(t, opts), said}, store.Notify{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(said.texts)
+	for name, call := range calls {
+		if err := call(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	conn := connect(t, opts)
+	for _, text := range []string{
+		`INSERT INTO table_rows (table_id, id, workspace_id, unique_key, data, size, created_at, updated_at)
+			SELECT 'tbl_' || n % 50, 'row_' || n, 'ws_1', 'k' || n, '{}', 2, n, n FROM generate_series(1, 10000) n`,
+		`INSERT INTO table_index (table_id, column_id, value, row_id, workspace_id) SELECT table_id, 'c2', unique_key, id, workspace_id FROM table_rows`,
+		`ANALYZE`, `SET plan_cache_mode = force_generic_plan`,
+	} {
+		if _, err := conn.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checked := 0
+	for text := range said.texts {
+		if !strings.Contains(text, "table_rows") {
+			continue
+		}
+		checked++
+		if plan := strings.Join(planOf(t, conn, text), "\n"); strings.Contains(plan, "Seq Scan") {
+			t.Errorf("%s\n%s", text, plan)
+		}
+	}
+	if checked != 5 {
+		t.Errorf("%d statements were checked, want 5", checked)
+	}
+}
+
+// TestPlansOfFiles checks that statements about files use indexes, above all those of
+// the sweep.
+func TestPlansOfFiles(t *testing.T) {
+	t.Parallel()
+	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
+	if err := storetest.RunFileStatements(t.Context(), store.New(loggingDriver{open(t, opts), said}, store.Notify{})); err != nil {
+		t.Fatal(err)
+	}
+	conn := connect(t, opts)
+	for _, text := range []string{
+		`INSERT INTO files (id, workspace_id, blob_id, name, type, size, sha256, holders, created_at, expires_at)
+			SELECT 'file_' || n, 'ws_' || n % 50, 'b' || n, 'n', 't', 1, n, 0, n, CASE WHEN n % 100 = 0 THEN n END FROM generate_series(1, 10000) n`,
+		`INSERT INTO file_blobs (id, workspace_id, sha256, size, files) SELECT blob_id, workspace_id, sha256, size, 1 FROM files`,
+		`INSERT INTO file_refs (holder, file_id, workspace_id) SELECT 'run_' || id, id, workspace_id FROM files`,
+		`INSERT INTO file_usage (owner, files, bytes) SELECT holder, 1, 1 FROM file_refs`,
+		`INSERT INTO uploads (id, workspace_id, name, type, metadata, size, received, created_at, expires_at)
+			SELECT id, workspace_id, 'n', 't', '', 1, 0, created_at, created_at FROM files`,
+		`INSERT INTO upload_parts (upload_id, start, blob_id, size) SELECT id, 0, blob_id, 1 FROM files`,
+		`ANALYZE`, `SET plan_cache_mode = force_generic_plan`,
+	} {
+		if _, err := conn.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	about := regexp.MustCompile(`(FROM|UPDATE) (file|upload)`)
+	checked := 0
+	for text := range said.texts {
+		if !about.MatchString(text) {
+			continue
+		}
+		checked++
+		if plan := strings.Join(planOf(t, conn, text), "\n"); strings.Contains(plan, "Seq Scan") {
+			t.Errorf("%s\n%s", text, plan)
+		}
+	}
+	if checked < 15 {
+		t.Errorf("only %d statements were checked", checked)
+	}
+}

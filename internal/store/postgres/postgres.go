@@ -96,6 +96,9 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 // markRecovery inserts a mark that a crash recovery removes.
 const markRecovery = `INSERT INTO recovery (id, mark) VALUES (1, gen_random_uuid()::text) ON CONFLICT (id) DO NOTHING`
 
+// Pool returns the pool of connections for everything else.
+func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+
 // Reserved returns the pool of connections for what must not wait.
 func (db *DB) Reserved() *pgxpool.Pool { return db.reserve }
 

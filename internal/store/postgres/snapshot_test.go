@@ -58,7 +58,7 @@ func TestExportOfLargeRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(store.Export(t.Context(), db, w), w.Close()); err != nil {
+	if err := errors.Join(store.Export(t.Context(), db, nil, w), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d MiB of rows, %d looks, %d KiB in memory", rows*size>>20, to.samples, (int64(to.most)-int64(before))>>10)

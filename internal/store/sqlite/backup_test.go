@@ -85,8 +85,8 @@ func TestBackupsUnderLoad(t *testing.T) {
 // rows, including every row acknowledged before the backup began.
 func checkBackup(t *testing.T, path string, acked []int64) {
 	t.Helper()
-	if check, err := sqlite.Inspect(path); err != nil || string(check) != "check" {
-		t.Errorf("inspect: %q, %v", check, err)
+	if found, err := sqlite.Inspect(path); err != nil || string(found.KeyCheck) != "check" {
+		t.Errorf("inspect: %+v, %v", found, err)
 	}
 	conn, err := raw.OpenConn(path, raw.OpenReadOnly)
 	if err != nil {
@@ -144,12 +144,12 @@ func TestInspectRejectsOtherFiles(t *testing.T) {
 	for _, name := range []string{
 		"missing", "empty", "text", "zeros", "truncated", "without its first page", "damaged", "damaged at its end", "not installed", "foreign", ".",
 	} {
-		if check, err := sqlite.Inspect(path(name)); err == nil || check != nil {
-			t.Errorf("%s: got %q, %v", name, check, err)
+		if found, err := sqlite.Inspect(path(name)); err == nil || found.KeyCheck != nil {
+			t.Errorf("%s: got %+v, %v", name, found, err)
 		}
 	}
-	if check, err := sqlite.Inspect(path("whole")); err != nil || string(check) != "check" {
-		t.Errorf("a backup: %q, %v", check, err)
+	if found, err := sqlite.Inspect(path("whole")); err != nil || string(found.KeyCheck) != "check" || found.ID != "ws_1" || found.Files {
+		t.Errorf("a backup: %+v, %v", found, err)
 	}
 	if after, err := os.ReadFile(path("whole")); err != nil || !bytes.Equal(after, whole) {
 		t.Errorf("Inspect changed the backup: %v", err)
@@ -187,4 +187,58 @@ func corruptPages(content []byte, from int) []byte {
 		clear(damaged[at : at+8])
 	}
 	return damaged
+}
+
+// A snapshot lists the blobs that it refers to, whatever happens later, and its copy
+// has the announced size.
+func TestSnapshotBlobs(t *testing.T) {
+	t.Parallel()
+	db := open(t, newDir(t))
+	add := func(statement string, args ...any) {
+		t.Helper()
+		if err := db.Write(t.Context(), func(c database.Conn) error { return c.Do(statement, args...) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const file = `INSERT INTO file_blobs (id, workspace_id, sha256, size, files) VALUES ($1, 'ws_1', $1, $2, 1)`
+	if err := db.Write(t.Context(), install); err != nil {
+		t.Fatal(err)
+	}
+	add(file, "c", 3)
+	add(file, "a", 1)
+	add(`INSERT INTO upload_parts (upload_id, start, blob_id, size) VALUES ('up', 0, 'b', 2)`)
+	add(`INSERT INTO files_place (id, place) VALUES (1, 'directory')`)
+	s, err := db.OpenSnapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	add(file, "d", 4)
+	add(`DELETE FROM file_blobs WHERE id = 'a'`)
+	var got []string
+	err = s.EachBlob(func(id string, size int64) error { got = append(got, fmt.Sprint(id, size)); return nil })
+	if err != nil || strings.Join(got, " ") != "a1 b2 c3" {
+		t.Errorf("blobs: %q, %v", got, err)
+	}
+	if found, err := s.Installation(); err != nil || found.FilesPlace != "directory" || !found.Files || found.ID != "ws_1" {
+		t.Errorf("installation: %+v, %v", found, err)
+	}
+	path := filepath.Join(t.TempDir(), "copy")
+	copied, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := s.WriteTo(copied)
+	if err := errors.Join(err, copied.Close()); err != nil || n != s.Size() {
+		t.Errorf("wrote %d of %d bytes: %v", n, s.Size(), err)
+	}
+	if err := sqlite.SetFilesPlace(path, "s3://elsewhere/"); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(path + "-*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+	if found, err := sqlite.Inspect(path); err != nil || found.FilesPlace != "s3://elsewhere/" {
+		t.Errorf("the copy: %+v, %v", found, err)
+	}
 }

@@ -81,7 +81,7 @@ func exportOf(t *testing.T, keys []string) []byte {
 	var file bytes.Buffer
 	w, err := archive.NewWriter(&file, archive.Header{Schema: store.Schema, Tables: store.Archived()})
 	if err == nil {
-		err = errors.Join(store.Export(t.Context(), db, w), w.Close())
+		err = errors.Join(store.Export(t.Context(), db, nil, w), w.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func importFile(t *testing.T, db store.Mover, file []byte) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.Import(t.Context(), db, r, time.Now())
+	return store.Import(t.Context(), db, store.FilesTarget{}, r, time.Now())
 }
 
 // TestImportOnAFullDisk checks that a failed import leaves the database empty.

@@ -17,6 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/search"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/storetest"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -282,5 +283,55 @@ func TestQueryPlansOfConnections(t *testing.T) {
 				t.Errorf("analyzed %t, statement %d: the plan is %s", analyzed, i, plan)
 			}
 		}
+	}
+}
+
+// TestQueryPlansOfRows checks that rows of tables are found by the unique key, by an
+// index and by their ids, without sorting.
+func TestQueryPlansOfRows(t *testing.T) {
+	t.Parallel()
+	d := &planningDriver{DB: open(t, newDir(t))}
+	s := store.New(d, store.Notify{})
+	calls, err := storetest.RowQueries(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const byRow = `; SEARCH r USING PRIMARY KEY \(table_id=\? AND id=\?\)$`
+	for name, want := range map[string]string{
+		"by id":              `^SEARCH r USING PRIMARY KEY \(table_id=\? AND id=\?\)$`,
+		"by key":             `^SEARCH r USING INDEX table_rows_by_key \(table_id=\? AND unique_key=\?\)$`,
+		"filter by key":      `^SEARCH r USING INDEX table_rows_by_key \(table_id=\? AND unique_key=\?\)$`,
+		"all":                `^SEARCH r USING PRIMARY KEY \(table_id=\? AND id>\?\)$`,
+		"filter by index":    `^SEARCH i USING PRIMARY KEY \(table_id=\? AND column_id=\? AND .*value.*\)` + byRow,
+		"sort by index":      `^SEARCH i USING PRIMARY KEY \(table_id=\? AND column_id=\? AND .*value.*\)` + byRow,
+		"sort by index desc": `^SEARCH i USING PRIMARY KEY \(table_id=\? AND column_id=\? AND .*value.*\)` + byRow,
+	} {
+		d.plans = nil
+		if err := calls[name](); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := d.plans[len(d.plans)-1]; !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestQueryPlansOfFiles checks that no statement about files reads or sorts a whole
+// table, above all those of the sweep.
+func TestQueryPlansOfFiles(t *testing.T) {
+	t.Parallel()
+	d := &planningDriver{DB: open(t, newDir(t))}
+	if err := storetest.RunFileStatements(t.Context(), store.New(d, store.Notify{})); err != nil {
+		t.Fatal(err)
+	}
+	// The list of abandoned blobs is read from its start.
+	bad := regexp.MustCompile(`SCAN (files|file_blobs|file_refs|file_usage|uploads|upload_parts)|TEMP B-TREE`)
+	for _, plan := range d.plans {
+		if bad.MatchString(plan) {
+			t.Error(plan)
+		}
+	}
+	if all := strings.Join(d.plans, "\n"); !strings.Contains(all, "files_expiring") || !strings.Contains(all, "uploads_expiring") {
+		t.Errorf("the sweep does not use its indexes:\n%s", all)
 	}
 }

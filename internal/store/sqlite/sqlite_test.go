@@ -87,13 +87,18 @@ func outside(t *testing.T, path string) *raw.Conn {
 	return conn
 }
 
-// writeBackup writes a backup to a file.
+// writeBackup writes a copy of a database to a file.
 func writeBackup(dir, path string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	snapshot, err := sqlite.OpenSnapshot(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(sqlite.Backup(dir, file), file.Close())
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = snapshot.WriteTo(file)
+		err = errors.Join(err, file.Close())
+	}
+	return errors.Join(err, snapshot.Close())
 }
 
 // query reads the first column of a query's rows on a separate connection.

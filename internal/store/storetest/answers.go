@@ -74,13 +74,13 @@ func testAnswerWakes(t *testing.T, w *harness, ws auth.Workspace) {
 	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: answer.At, Plan: ws.Plan}
 	equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}})
 	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &answer.At})
-	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"b[0].c": answer.Value})
+	equal(t, "answers", w.answers(t, r.ID), map[string]json.RawMessage{"b[0].c": answer.Value})
 	steps := found(w.Snapshot(ctx, r.ID))(t).Steps
 	equal(t, "the step", steps[1].Answer, answer.Value)
 	equal(t, "the other step", steps[0].Answer, nil)
 	equal(t, "audit entries", w.audited(t, ws.ID, r.ID), 1)
 	returns(w.AnswerStep(ctx, newAnswer(r, "b[0].c", `{"approved":false}`)))(t, "again", false)
-	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"b[0].c": answer.Value})
+	equal(t, "answers", w.answers(t, r.ID), map[string]json.RawMessage{"b[0].c": answer.Value})
 	equal(t, "notifications", w.notified.take(), notifications{})
 
 	lease, ok, err := w.Activate(ctx, wake, "node_2")
@@ -110,7 +110,7 @@ func testAnswerWhileOwned(t *testing.T, w *harness, ws auth.Workspace) {
 	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &answer.At})
 	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: answer.At, Plan: ws.Plan}
 	equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}})
-	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": answer.Value})
+	equal(t, "answers", w.answers(t, r.ID), map[string]json.RawMessage{"a": answer.Value})
 	_, ok, err := w.Activate(ctx, wake, "node_2")
 	returns(ok, err)(t, "activate", true)
 	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 2, Node: new("node_2")})
@@ -168,7 +168,7 @@ func testEarlyAnswers(t *testing.T, w *harness, ws auth.Workspace) {
 		other := waitingStep("b", 2, action.AwaitsAnswer)
 		decision := run.Decision{Rev: 1, Steps: []run.Step{step, other}, Release: released, WakeAt: *step.WakeAt}
 		returns(w.Commit(ctx, firstLease(r), r, decision))(t, "wait", true)
-		equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": json.RawMessage(`{"n":1}`)})
+		equal(t, "answers", w.answers(t, r.ID), map[string]json.RawMessage{"a": json.RawMessage(`{"n":1}`)})
 		notified := w.notified.take()
 		if released {
 			equal(t, "woken", mapped(notified.Wakes, func(k run.Wake) time.Time { return k.At }), []time.Time{step.StartedAt})
@@ -185,7 +185,7 @@ func testEarlyAnswers(t *testing.T, w *harness, ws auth.Workspace) {
 	running := newStep("a", 1, run.StepRunning)
 	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{running}}))(t, "a step that runs", true)
 	returns(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":5}`)))(t, "for one that runs", true)
-	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": json.RawMessage(`{"n":5}`)})
+	equal(t, "answers", w.answers(t, r.ID), map[string]json.RawMessage{"a": json.RawMessage(`{"n":5}`)})
 	w.notified.take()
 
 	// Of many concurrent answers, sent while the step starts to wait, one counts.
@@ -256,4 +256,15 @@ func testApprovals(t *testing.T, w *harness) {
 	returns(w.CancelRun(ctx, newCancellation(t, old)))(t, "cancel", true)
 	list("after a cancellation")
 	w.notified.take()
+}
+
+// answers returns the answers to the open steps of a run.
+func (w *harness) answers(t *testing.T, runID string) map[string]json.RawMessage {
+	t.Helper()
+	out := map[string]json.RawMessage{}
+	for path, answer := range must(w.Answers(t.Context(), runID))(t) {
+		equal(t, "files of "+path, answer.Files, nil)
+		out[path] = answer.Value
+	}
+	return out
 }

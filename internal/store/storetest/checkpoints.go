@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -17,12 +18,6 @@ func testCheckpoints(t *testing.T, w *harness) {
 			states = append(states, string(step.State))
 		}
 		return states
-	}
-	// checkpoint returns a decision with a step that has a state.
-	checkpoint := func(rev, attempt int, state string) run.Decision {
-		step := newStep("a", 1, run.StepRunning)
-		step.Attempt, step.State, step.CheckpointAttempt = attempt, []byte(state), attempt
-		return run.Decision{Rev: rev, Steps: []run.Step{step}, Executing: []string{"a"}}
 	}
 	const sealed = "\x00\xff\xc3\"'"
 
@@ -73,4 +68,59 @@ func testCheckpoints(t *testing.T, w *harness) {
 		equal(t, "states", states(t, r), []string{""})
 		equal(t, "rows", w.count(t, `SELECT count(*) FROM steps WHERE run_id = $1 AND state IS NULL AND checkpoint_attempt = 0`, r.ID), 1)
 	})
+
+	t.Run("hold and release files", func(t *testing.T) { testCheckpointFiles(t, w) })
+	t.Run("lose the references of an earlier attempt", func(t *testing.T) { testFilesOfAttempts(t, w) })
+}
+
+// checkpoint returns a decision with a step that has a state.
+func checkpoint(rev, attempt int, state string) run.Decision {
+	step := newStep("a", 1, run.StepRunning)
+	step.Attempt, step.State, step.CheckpointAttempt = attempt, []byte(state), attempt
+	return run.Decision{Rev: rev, Steps: []run.Step{step}, Executing: []string{"a"}}
+}
+
+func testCheckpointFiles(t *testing.T, w *harness) {
+	ctx, ws := t.Context(), w.workspace(t)
+	r := w.start(t, w.workflow(t, ws.ID), "node_1")
+	a, b := newFile(ws.ID, "checkpoint a").File, newFile(ws.ID, "checkpoint b").File
+	first := checkpoint(1, 1, "first")
+	first.Files = []file.File{a, b}
+	returns(w.Commit(ctx, firstLease(r), r, first))(t, "commit", true)
+	equal(t, "held", w.count(t, `SELECT count(*) FROM file_refs WHERE holder = $1`, r.ID), 2)
+	second := checkpoint(2, 1, "second")
+	second.Releases = []string{a.ID}
+	for range 2 { // a commit can be repeated
+		returns(w.Commit(ctx, firstLease(r), r, second))(t, "commit", true)
+		equal(t, "held", w.count(t, `SELECT count(*) FROM file_refs WHERE holder = $1`, r.ID), 1)
+		equal(t, "expired", w.count(t, `SELECT count(*) FROM files WHERE id = $1 AND expires_at IS NOT NULL`, a.ID), 1)
+		w.checkFiles(t, ws.ID)
+	}
+	lost := checkpoint(3, 1, "lost")
+	lost.Releases = []string{b.ID}
+	lease := firstLease(r)
+	lease.Epoch++
+	returns(w.Commit(ctx, lease, r, lost))(t, "commit under another lease", false)
+	equal(t, "held", w.count(t, `SELECT count(*) FROM file_refs WHERE holder = $1`, r.ID), 1)
+
+	last := newFinish(t, r, run.Succeeded)
+	last.Releases = []string{b.ID}
+	returns(w.Commit(ctx, firstLease(r), r, last))(t, "end", true)
+	must(w.PurgeRuns(ctx, r.WorkflowID, []string{r.ID}, 100))(t)
+	for must(w.PurgeRemains(ctx, 100))(t) { // the first batch has little time
+	}
+	equal(t, "usage of the deleted run", w.count(t, `SELECT count(*) FROM file_usage WHERE owner = $1`, r.ID), 0)
+}
+
+// testFilesOfAttempts replaces the input of a step with one that looks the same but
+// refers to no file.
+func testFilesOfAttempts(t *testing.T, w *harness) {
+	ctx := t.Context()
+	r := w.start(t, w.workflow(t, w.workspace(t).ID), "node_1")
+	step := newStep("a", 1, run.StepRunning)
+	step.Input, step.InputFiles = []byte(`{"body": {"$file": "file_1"}}`), []string{"/body"}
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}}))(t, "commit", true)
+	step.Attempt, step.InputFiles = 2, nil
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2, Steps: []run.Step{step}}))(t, "commit", true)
+	equal(t, "steps with references", w.count(t, `SELECT count(*) FROM steps WHERE run_id = $1 AND input_files IS NOT NULL`, r.ID), 0)
 }

@@ -45,7 +45,7 @@ func (w *harness) outcome(t *testing.T, of run.Run, path string) *run.Outcome {
 		return nil
 	}
 	var out run.Outcome
-	if err := json.Unmarshal(answer, &out); err != nil {
+	if err := json.Unmarshal(answer.Value, &out); err != nil {
 		t.Fatal(err)
 	}
 	return &out

@@ -20,7 +20,7 @@ func testDrafts(t *testing.T, w *harness) {
 			Triggers: []workflow.Trigger{},
 			Steps:    []workflow.Step{{ID: "other", Uses: "data.set", With: json.RawMessage(`{"values":{}}`)}},
 		},
-		Pinned: workflow.Pins{"other": json.RawMessage(`{"a":1}`)},
+		Pinned: workflow.Pins{"other": {Output: json.RawMessage(`{"a":1}`)}},
 	}
 	start := newStart(t, wf, "node_1")
 	start.Run.Draft, start.Draft = true, &draft

@@ -66,7 +66,7 @@ func newWorkflow(workspaceID string) (workflow.Workflow, workflow.Version) {
 	}
 	made := workflow.Workflow{
 		ID: uid.At(uid.Workflow, now), WorkspaceID: workspaceID, Name: "A workflow", State: workflow.Draft, Version: 1, Revision: 1,
-		Definition: definition, Layout: workflow.Layout{"pause": {1, -2.5}}, Pinned: workflow.Pins{"pause": json.RawMessage(`{"a":1}`)}, Source: new("# a text\n"), SourceStale: true, CreatedAt: now, UpdatedAt: now,
+		Definition: definition, Layout: workflow.Layout{"pause": {1, -2.5}}, Pinned: workflow.Pins{"pause": {Output: json.RawMessage(`{"a":1}`)}}, Source: new("# a text\n"), SourceStale: true, CreatedAt: now, UpdatedAt: now,
 	}
 	first := workflow.Version{WorkflowID: made.ID, Number: 1, Definition: definition, Source: new("# the first\n"), CreatedAt: now, CreatedBy: "key_maker"}
 	return made, first

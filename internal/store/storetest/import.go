@@ -80,7 +80,7 @@ func (w *harness) export(t *testing.T) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	a := must(archive.NewWriter(&file, archive.Header{Schema: store.Schema, KeyCheck: keyCheck, Tables: store.Archived()}))(t)
-	if err := errors.Join(store.Export(t.Context(), w.mover(t), a), a.Close()); err != nil {
+	if err := errors.Join(store.Export(t.Context(), w.mover(t), nil, a), a.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()
@@ -90,7 +90,7 @@ func (w *harness) export(t *testing.T) []byte {
 func (w *harness) importArchive(t *testing.T, from io.Reader, now time.Time) error {
 	t.Helper()
 	a := must(archive.NewReader(from))(t)
-	return store.Import(t.Context(), w.mover(t), a, now)
+	return store.Import(t.Context(), w.mover(t), store.FilesTarget{}, a, now)
 }
 
 // transfer exports from one harness and imports into the other.

@@ -4,12 +4,14 @@
 package storetest
 
 import (
+	"context"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
@@ -70,6 +72,14 @@ var areas = []struct {
 	{"tenants and names", testNamedTenants},
 	{"connections", testConnections},
 	{"OAuth apps", testOAuthApps},
+	{"data tables", testDataTables},
+	{"rows of tables", testTableRows},
+	{"filters of rows", testTableFilters},
+	{"keys between runs", testStateKeys},
+	{"operations of steps", testOperations},
+	{"files", testFiles},
+	{"file holders", testFileHolders},
+	{"resumable uploads", testUploads},
 	{"consents", testConsents},
 	{"audit", testAudit},
 	{"audit chain", testAuditChain},
@@ -197,4 +207,10 @@ func (w *harness) eventOf(t *testing.T, runID string, kind event.Type) string {
 func (w *harness) endings(t *testing.T, runID string) int {
 	t.Helper()
 	return w.count(t, `SELECT count(*) FROM events WHERE run_id = $1 AND type <> 'run.started'`, runID)
+}
+
+// Commit commits a decision without operations and reports whether the lease was held.
+func (w *harness) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (bool, error) {
+	committed, err := w.Store.Commit(ctx, lease, r, d)
+	return committed.Held, err
 }

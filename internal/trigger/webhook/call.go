@@ -27,7 +27,23 @@ type Call struct {
 	Header    http.Header
 	Query     string
 	Body      []byte
+	// Upload is the payload of a body that has files, in place of Body.
+	Upload *Upload
 }
+
+// size returns the length of the body.
+func (c Call) size() int {
+	if c.Upload != nil {
+		return int(c.Upload.Size)
+	}
+	return len(c.Body)
+}
+
+// The outcomes of calls that are not rejected.
+const (
+	outcomeStarted   = "started"
+	outcomeDuplicate = "duplicate"
+)
 
 // Accepted is the result of a call that started a run, now or earlier.
 type Accepted struct {
@@ -37,8 +53,18 @@ type Accepted struct {
 	started   run.Started
 }
 
-// Accept starts the run for a call. Calls with the same key start only one run.
+// Accept starts the run for a call. Calls with the same key start only one run. The
+// files of a call that starts no run are deleted.
 func (h *Hooks) Accept(ctx context.Context, hook Hook, call Call) (Accepted, error) {
+	accepted, err := h.accept(ctx, hook, call)
+	// After other errors the run may have been started all the same.
+	if _, known := fault.As(err); known && !fault.Is(err, fault.Unavailable) || accepted.Duplicate {
+		h.Discard(ctx, call.Upload)
+	}
+	return accepted, err
+}
+
+func (h *Hooks) accept(ctx context.Context, hook Hook, call Call) (Accepted, error) {
 	firing, err := hook.firing(call)
 	if err != nil {
 		return Accepted{}, err
@@ -50,14 +76,14 @@ func (h *Hooks) Accept(ctx context.Context, hook Hook, call Call) (Accepted, err
 	started, err := h.runs.Fire(ctx, firing)
 	switch duplicate, is := errors.AsType[*run.DuplicateError](err); {
 	case is:
-		h.inbox.Record(hook.Trigger, call.record(firing, "duplicate", duplicate.RunID))
+		h.inbox.Record(hook.Trigger, call.record(firing, outcomeDuplicate, duplicate.RunID))
 		return Accepted{RunID: duplicate.RunID, Duplicate: true}, nil
 	case errors.Is(err, run.ErrNotDue), fault.Is(err, fault.WorkflowNotFound):
 		return Accepted{}, HookNotFound()
 	case err != nil:
 		return Accepted{}, h.recordFailure(hook, call, firing, err)
 	}
-	h.inbox.Record(hook.Trigger, call.record(firing, "started", started.ID))
+	h.inbox.Record(hook.Trigger, call.record(firing, outcomeStarted, started.ID))
 	return Accepted{RunID: started.ID, started: started}, nil
 }
 
@@ -78,7 +104,9 @@ func (h Hook) firing(call Call) (run.Firing, error) {
 	f := run.Firing{WorkspaceID: h.WorkspaceID, WorkflowID: h.WorkflowID, Watch: h.Waits(), Fire: run.Fire{At: now}}
 	f.Trigger = run.Trigger{Type: workflow.WebhookTrigger, ID: h.ID}
 	var err error
-	if f.Trigger.Payload, err = trigger.ParseBody(call.Header, call.Body); err != nil {
+	if u := call.Upload; u != nil {
+		f.Trigger.Payload, f.Trigger.Files, f.Files = u.Payload, u.Pointers, u.Files
+	} else if f.Trigger.Payload, err = trigger.ParseBody(call.Header, call.Body); err != nil {
 		return f, err
 	}
 	if f.Trigger.Headers, err = strictjson.Encode(trigger.HeaderValues(call.Header, h.verificationHeaders()...)); err != nil {
@@ -128,10 +156,15 @@ func (h Hook) dedupe(t run.Trigger, now time.Time) (*run.Dedupe, error) {
 	return &run.Dedupe{Hash: sum[:], Until: now.Add(dedupeWindow)}, nil
 }
 
-// record returns the call as it is stored.
+// record returns the call as it is stored. The files of a call that started no run are
+// deleted, and what refers to them becomes data.
 func (c Call) record(f run.Firing, outcome, runID string) trigger.Request {
-	return trigger.Request{
-		ID: uid.At(uid.Request, f.Fire.At), At: f.Fire.At, Method: c.Method, Size: len(c.Body), Outcome: outcome, RunID: runID,
+	r := trigger.Request{
+		ID: uid.At(uid.Request, f.Fire.At), At: f.Fire.At, Method: c.Method, Size: c.size(), Outcome: outcome, RunID: runID,
 		Headers: f.Trigger.Headers, Query: f.Trigger.Query, Payload: f.Trigger.Payload,
 	}
+	if outcome == outcomeStarted {
+		r.Files = f.Trigger.Files
+	}
+	return r
 }

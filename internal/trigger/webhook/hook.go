@@ -40,11 +40,12 @@ type Hooks struct {
 	runs     trigger.Runs
 	values   trigger.Values
 	inbox    *trigger.Inbox
+	files    Files
 }
 
 // NewHooks returns Hooks that record calls in an inbox.
-func NewHooks(store HookStore, programs trigger.Programs, runs trigger.Runs, values trigger.Values, inbox *trigger.Inbox) *Hooks {
-	return &Hooks{store: store, programs: programs, runs: runs, values: values, inbox: inbox}
+func NewHooks(store HookStore, programs trigger.Programs, runs trigger.Runs, values trigger.Values, inbox *trigger.Inbox, files Files) *Hooks {
+	return &Hooks{store: store, programs: programs, runs: runs, values: values, inbox: inbox, files: files}
 }
 
 // Hook is a webhook that is being called.
@@ -126,20 +127,36 @@ func (h *Hooks) Verifier(ctx context.Context, hook Hook) (Verifier, error) {
 // NeedsBody reports whether a call is verified only by its body.
 func (v Verifier) NeedsBody() bool { return v.rule != nil && v.rule.SignsBody() }
 
-// VerifyHeader returns an error if the headers show that a call is not genuine.
-func (v Verifier) VerifyHeader(header http.Header) error {
+// Begin returns an error if the headers show that a call is not genuine. Otherwise the
+// body is written to the check, as it arrives.
+func (v Verifier) Begin(header http.Header) (*Check, error) {
 	if v.rule == nil {
-		return nil
+		return &Check{of: v}, nil
 	}
-	return v.explain(v.rule.VerifyHeader(clock.Now(), header))
+	check, err := v.rule.Begin(clock.Now(), header)
+	return &Check{of: v, check: check}, v.explain(err)
 }
 
-// Verify returns an error if a call is not genuine.
-func (v Verifier) Verify(call Call) error {
-	if v.rule == nil {
+// Check is the verification of a call.
+type Check struct {
+	of    Verifier
+	check *signature.Check // nil: calls are not verified
+}
+
+// Write adds a part of the body. It never fails.
+func (c *Check) Write(p []byte) (int, error) {
+	if c.check == nil {
+		return len(p), nil
+	}
+	return c.check.Write(p)
+}
+
+// Finish returns an error if the call is not genuine.
+func (c *Check) Finish() error {
+	if c.check == nil {
 		return nil
 	}
-	return v.explain(v.rule.Verify(clock.Now(), call.Header, call.Body))
+	return c.of.explain(c.check.Finish())
 }
 
 // explain records the reason of a rejection for the owner of the hook, and returns

@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -22,6 +25,8 @@ type Response struct {
 	Status int
 	Header map[string]string
 	Body   []byte
+	// File is the body if it is a file; nil otherwise.
+	File *expr.File
 }
 
 // Result waits for the run of a call to end, but at most for the given time. The
@@ -43,13 +48,14 @@ func (h *Hooks) Result(ctx context.Context, hook Hook, accepted Accepted, reques
 	if err != nil {
 		return nil, "", err
 	}
-	return h.respond(hook, finalOutput(program, detail.Steps)), run.Succeeded, nil
+	output, files := finalOutput(program, detail.Steps)
+	return h.respond(hook, output, files), run.Succeeded, nil
 }
 
 // respond converts the output of a workflow to a response. If that fails it
 // returns nil and notes the error for the owner of the hook.
-func (h *Hooks) respond(hook Hook, output json.RawMessage) *Response {
-	response, err := parseResponse(output)
+func (h *Hooks) respond(hook Hook, output json.RawMessage, files []string) *Response {
+	response, err := parseResponse(output, files)
 	if err != nil {
 		h.inbox.Note(hook.Trigger, &trigger.Note{At: clock.Now(), Code: CodeInvalidResponse, Message: err.Error()}, nil)
 		return nil
@@ -58,23 +64,24 @@ func (h *Hooks) respond(hook Hook, output json.RawMessage) *Response {
 }
 
 // finalOutput returns the output of a workflow: that of the last step in its list
-// that succeeded.
-func finalOutput(program *workflow.Program, steps []run.Step) json.RawMessage {
+// that succeeded. It also returns the JSON pointers of the references to files inside it.
+func finalOutput(program *workflow.Program, steps []run.Step) (output json.RawMessage, files []string) {
 	if program == nil {
-		return nil
+		return nil, nil
 	}
 	for _, step := range slices.Backward(program.Steps) {
 		at := slices.IndexFunc(steps, func(s run.Step) bool { return s.Path == step.ID && s.Status == run.StepSucceeded })
 		if at >= 0 {
-			return steps[at].Output
+			return steps[at].Output, steps[at].OutputFiles
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // parseResponse converts an output to a response. A member named response defines
-// status, headers and body; without one the output is sent as JSON.
-func parseResponse(output json.RawMessage) (*Response, error) {
+// status, headers and body; without one the output is sent as JSON. Files are the JSON
+// pointers of the references to files inside the output.
+func parseResponse(output json.RawMessage, files []string) (*Response, error) {
 	if output == nil {
 		output = json.RawMessage("{}")
 	}
@@ -105,11 +112,23 @@ func parseResponse(output json.RawMessage) (*Response, error) {
 	if err := out.setHeaders(declared.Response.Headers); err != nil {
 		return nil, err
 	}
-	if err := out.setBody(declared.Response.Body); err != nil {
+	body := declared.Response.Body
+	if slices.Contains(files, responseBody) {
+		whole, err := expr.FromJSONWithFiles(members["response"], []string{strings.TrimPrefix(responseBody, "/response")})
+		if err != nil {
+			return nil, err
+		}
+		object, _ := whole.(map[string]any)
+		body = object["body"]
+	}
+	if err := out.setBody(body); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
+
+// responseBody is the JSON pointer of the body of a response in an output.
+const responseBody = "/response/body"
 
 func scalar(value any) (string, bool) {
 	switch v := value.(type) {
@@ -123,8 +142,8 @@ func scalar(value any) (string, bool) {
 
 func unprintable(c rune) bool { return c < ' ' && c != '\t' || c > '~' }
 
-// setBody sets the body: a string as text, {"base64": …} as bytes, anything else
-// as JSON.
+// setBody sets the body: a string as text, {"base64": …} as bytes, a file as what it is,
+// anything else as JSON.
 func (r *Response) setBody(value any) error {
 	media := "application/json"
 	switch v := value.(type) {
@@ -134,6 +153,11 @@ func (r *Response) setBody(value any) error {
 		media, r.Body = "text/plain; charset=utf-8", []byte(v)
 		if !utf8.ValidString(v) {
 			return fmt.Errorf("response/body is not valid UTF-8")
+		}
+	case *expr.File:
+		media, r.File = v.Type, v
+		if r.Header["Content-Disposition"] == "" {
+			r.Header["Content-Disposition"] = mime.FormatMediaType("inline", map[string]string{"filename": v.Name})
 		}
 	default:
 		if bytes, ok := decodeBase64(v); ok {

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,16 +17,16 @@ func TestParseResponse(t *testing.T) {
 		output string
 		want   Response
 	}{
-		"nothing":              {``, Response{200, map[string]string{"Content-Type": "application/json"}, []byte(`{}`)}},
-		"an output":            {`{"status":7,"body":"x"}`, Response{200, map[string]string{"Content-Type": "application/json"}, []byte(`{"status":7,"body":"x"}`)}},
-		"an empty response":    {`{"response":{}}`, Response{200, map[string]string{}, nil}},
-		"a status alone":       {`{"response":{"status":204,"body":null}}`, Response{204, map[string]string{}, nil}},
-		"text":                 {`{"response":{"body":"<b>é</b>"}}`, Response{200, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, []byte("<b>é</b>")}},
-		"JSON":                 {`{"response":{"status":201,"body":{"a":[1,"<"]}},"more":1}`, Response{201, map[string]string{"Content-Type": "application/json"}, []byte(`{"a":[1,"<"]}`)}},
-		"bytes":                {`{"response":{"body":{"base64":"/wA="}}}`, Response{200, map[string]string{"Content-Type": "application/octet-stream"}, []byte{0xff, 0}}},
-		"its own content type": {`{"response":{"headers":{"content-type":"text/csv"},"body":"a,b"}}`, Response{200, map[string]string{"Content-Type": "text/csv"}, []byte("a,b")}},
-		"an API's headers":     {`{"response":{"headers":{"ETag":"\"1\"","Cache-Control":"no-store","Vary":"Accept","Retry-After":5,"Link":"<https://a.example/2>; rel=\"next\"","Content-Language":"de"}}}`, Response{200, map[string]string{"Etag": `"1"`, "Cache-Control": "no-store", "Vary": "Accept", "Retry-After": "5", "Link": `<https://a.example/2>; rel="next"`, "Content-Language": "de"}, nil}},
-		"headers":              {`{"response":{"status":303,"headers":{"Location":"https://a.example/x","x-n":7,"X-T":true,"x-f":1.5}}}`, Response{303, map[string]string{"Location": "https://a.example/x", "X-N": "7", "X-T": "true", "X-F": "1.5"}, nil}},
+		"nothing":              {``, Response{200, map[string]string{"Content-Type": "application/json"}, []byte(`{}`), nil}},
+		"an output":            {`{"status":7,"body":"x"}`, Response{200, map[string]string{"Content-Type": "application/json"}, []byte(`{"status":7,"body":"x"}`), nil}},
+		"an empty response":    {`{"response":{}}`, Response{200, map[string]string{}, nil, nil}},
+		"a status alone":       {`{"response":{"status":204,"body":null}}`, Response{204, map[string]string{}, nil, nil}},
+		"text":                 {`{"response":{"body":"<b>é</b>"}}`, Response{200, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, []byte("<b>é</b>"), nil}},
+		"JSON":                 {`{"response":{"status":201,"body":{"a":[1,"<"]}},"more":1}`, Response{201, map[string]string{"Content-Type": "application/json"}, []byte(`{"a":[1,"<"]}`), nil}},
+		"bytes":                {`{"response":{"body":{"base64":"/wA="}}}`, Response{200, map[string]string{"Content-Type": "application/octet-stream"}, []byte{0xff, 0}, nil}},
+		"its own content type": {`{"response":{"headers":{"content-type":"text/csv"},"body":"a,b"}}`, Response{200, map[string]string{"Content-Type": "text/csv"}, []byte("a,b"), nil}},
+		"an API's headers":     {`{"response":{"headers":{"ETag":"\"1\"","Cache-Control":"no-store","Vary":"Accept","Retry-After":5,"Link":"<https://a.example/2>; rel=\"next\"","Content-Language":"de"}}}`, Response{200, map[string]string{"Etag": `"1"`, "Cache-Control": "no-store", "Vary": "Accept", "Retry-After": "5", "Link": `<https://a.example/2>; rel="next"`, "Content-Language": "de"}, nil, nil}},
+		"headers":              {`{"response":{"status":303,"headers":{"Location":"https://a.example/x","x-n":7,"X-T":true,"x-f":1.5}}}`, Response{303, map[string]string{"Location": "https://a.example/x", "X-N": "7", "X-T": "true", "X-F": "1.5"}, nil, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +34,7 @@ func TestParseResponse(t *testing.T) {
 			if test.output != "" {
 				output = json.RawMessage(test.output)
 			}
-			got, err := parseResponse(output)
+			got, err := parseResponse(output, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +59,7 @@ func TestParseResponseErrors(t *testing.T) {
 		`{"response":{"headers":{"Location":"https://a.example"}}}`, `{"response":{"status":201,"headers":{"Location":"/x"}}}`, `{"response":{"headers":{"Link":"</a.js>; rel=Preload"}}}`,
 		`{"response":{"headers":{"Service-Worker-Allowed":"/"}}}`, `{"response":{"headers":{"Clear-Site-Data":"*"}}}`, `{"response":{"headers":{"Refresh":"0;url=x"}}}`,
 	} {
-		if got, err := parseResponse(json.RawMessage(output)); err == nil {
+		if got, err := parseResponse(json.RawMessage(output), nil); err == nil {
 			t.Errorf("%s becomes %+v", output, got)
 		}
 	}
@@ -77,7 +78,7 @@ func TestResponseCannotSetHeadersThatOthersActOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := parseResponse(output); err == nil {
+		if got, err := parseResponse(output, nil); err == nil {
 			t.Errorf("%s becomes %+v", name, got)
 		}
 	}
@@ -95,7 +96,7 @@ func TestFinalOutput(t *testing.T) {
 		``:    {step("a", run.StepSkipped)},
 		`"b"`: {step("a", run.StepSucceeded), step("b", run.StepSucceeded), step("c", run.StepCancelled), step("c[0].x", run.StepSucceeded)},
 	} {
-		if got := finalOutput(program, steps); string(got) != want {
+		if got, _ := finalOutput(program, steps); string(got) != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -106,7 +107,7 @@ func FuzzParseResponse(f *testing.F) {
 	f.Add(`{"response":{"headers":{"x-n":"a\r\nb"}}}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, output string) {
-		got, err := parseResponse(json.RawMessage(output))
+		got, err := parseResponse(json.RawMessage(output), nil)
 		if err != nil {
 			return
 		}
@@ -121,4 +122,24 @@ func FuzzParseResponse(f *testing.F) {
 			t.Fatal(got.Status)
 		}
 	})
+}
+
+// A file is the body only if the output refers to one there.
+func TestFileAsResponse(t *testing.T) {
+	t.Parallel()
+	output := json.RawMessage(`{"response": {"status": 201, "body": {"$file": "file_1", "name": "a \"b\".pdf", "type": "application/pdf", "size": 3, "sha256": "x"}}}`)
+	got, err := parseResponse(output, []string{"/other", "/response/body"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.File == nil || got.File.ID != "file_1" || got.Status != 201 || got.Header["Content-Type"] != "application/pdf" || got.Header["Content-Disposition"] != `inline; filename="a \"b\".pdf"` {
+		t.Errorf("got %+v", got)
+	}
+	got, err = parseResponse(output, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.File != nil || got.Header["Content-Type"] != "application/json" || !strings.Contains(string(got.Body), "file_1") {
+		t.Errorf("data that looks like a file was taken for one: %+v", got)
+	}
 }

@@ -103,6 +103,9 @@ export interface paths {
          * @description Applies a JSON Merge Patch to `name`, `description`, `state`, `triggers`, `steps`, `settings`, `layout`,
          *     `pinned` and `source`. The patch is applied as a whole or not at all.
          *
+         *     **Files.** `{"$file": "file_…"}` in `with` of a step, or in a pinned output, names a file of the workspace, which
+         *     must exist.
+         *
          *     **Definition.** `triggers` and `steps` are replaced as a whole. Members of `settings`, `layout` and `pinned` are
          *     merged, and `null` removes one. A change to `triggers`, `steps` or `settings` creates a new version; runs that
          *     have started keep the version they started with. A change to `layout` or `pinned` does not create a version, nor
@@ -494,6 +497,9 @@ export interface paths {
          * @description Starts a run of the current version immediately, whatever triggers the workflow has. The workflow must be
          *     `active` or `draft`; a paused one returns 409 `workflow_paused`. `payload` is available in the workflow as
          *     `trigger.payload` and defaults to `{}`.
+         *
+         *     `files` adds files of the workspace to the payload: `{"photo": "file_…"}` makes `trigger.payload.photo` refer to
+         *     that file. It also requires the scope `read`. An object in the payload that looks like a reference is plain data.
          *
          *     The run is stored durably before the response is sent. From then on it ends in exactly one of `succeeded`,
          *     `failed` and `cancelled`, even if the process or the machine stops in between. It emits `run.started`. A run of
@@ -927,9 +933,10 @@ export interface paths {
          *     the default is `POST`.
          *
          *     **Payload.** The body becomes `trigger.payload`, an object, according to its content type: a JSON object
-         *     unchanged, other JSON as `{"value": …}`; form fields by name, files as `{"filename", "content_type", "base64"}`;
-         *     text as `{"value": "…"}`; anything else as `{"base64": "…"}`. `trigger.headers` and `trigger.query` contain the
-         *     headers and the query.
+         *     unchanged, other JSON as `{"value": …}`; form fields by name, the files of a form as references to stored files;
+         *     text as `{"value": "…"}`; anything else is stored as a file, as `{"file": …}`. Several fields or files with the
+         *     same name become a list. Files are stored as they arrive and may be as large as the plan allows for a file.
+         *     `trigger.headers` and `trigger.query` contain the headers and the query.
          *
          *     **Verification.** The call is verified as `verify` requires before anything is stored. Every call that fails
          *     verification gets the same 401 response.
@@ -940,7 +947,7 @@ export interface paths {
          *     **Response.** With `respond: now` the response is 202 with the id of the run. With `respond: result` the call
          *     waits up to 60 seconds for the run to end and returns its result: the output of the last step in the list that
          *     succeeded. If that output has a member `response`, `{"status", "headers", "body"}`, it defines the HTTP
-         *     response; any other output is sent as JSON with 200. A run that takes longer returns 202, and one that failed
+         *     response, whose body can be a file; any other output is sent as JSON with 200. A run that takes longer returns 202, and one that failed
          *     returns 500 `run_failed`.
          *
          *     A hook whose workflow is not active responds like one that does not exist.
@@ -1557,6 +1564,396 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List files
+         * @description Lists the files of the workspace, newest first: uploads that have not expired, and files that something refers to.
+         */
+        get: operations["listFiles"];
+        put?: never;
+        /**
+         * Upload files
+         * @description Stores the body as a file, with the media type of the request. Its name is `name`, or the `filename` of the header
+         *     `Content-Disposition`. A body of type `multipart/form-data` contains up to 20 files, and the response is a list: either
+         *     all of them are stored or none. Nothing is stored if the body is cut off.
+         *
+         *     An upload expires after 24 hours unless something refers to it by then. The size is limited by the plan, not by the
+         *     limit of other bodies. Send at least 1 KiB per second; there is no limit for the whole time. For large files and
+         *     unreliable connections, use a resumable upload. `Idempotency-Key` is not supported.
+         */
+        post: operations["uploadFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the file.
+                 * @example file_01m7fcp3qae35rw9hmckwyqppc
+                 */
+                id: components["parameters"]["FileId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Download or retrieve a file
+         * @description Returns the bytes, always as an attachment that browsers do not show. With `Accept: application/json`, returns the id, the
+         *     name, the type, the size and the hash instead. `HEAD` returns the headers only. `Range` selects a
+         *     part (several ranges at once are ignored), `If-Range` with the ETag makes sure that it is a part of the same bytes, and `If-None-Match` returns 304.
+         */
+        get: operations["getFile"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a file
+         * @description Deletes a file that nothing refers to. Otherwise the response is 409 `file_in_use`: a file is deleted with the last of
+         *     its references.
+         */
+        delete: operations["deleteFile"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a resumable upload
+         * @description Begins an upload after the protocol tus. `Upload-Length` is the size of the file, `Upload-Metadata` has its `filename` and
+         *     its `filetype`. The last element of `Location` is the id that the file will have. The body, if there is one, contains the
+         *     first bytes.
+         *
+         *     An upload must be complete within 24 hours. Until then its size counts against the storage of the workspace, which can have
+         *     100 unfinished uploads.
+         */
+        post: operations["createUpload"];
+        delete?: never;
+        /**
+         * Retrieve what resumable uploads support
+         * @description Returns the version and the extensions of the protocol [tus](https://tus.io/protocols/resumable-upload) that are
+         *     supported, as headers.
+         */
+        options: operations["uploadOptions"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/files/uploads/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the upload.
+                 * @example file_01m7fcp3qae35rw9hmckwyqppc
+                 */
+                id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve a resumable upload
+         * @description Returns how many bytes an upload has received. Clients of the protocol use `HEAD`, which returns the headers only. An upload
+         *     that has received everything is a file: retrieve it by the same id.
+         */
+        get: operations["getUpload"];
+        put?: never;
+        post?: never;
+        /**
+         * End a resumable upload
+         * @description Ends an upload that is not complete, and deletes what it has received.
+         */
+        delete: operations["endUpload"];
+        options?: never;
+        head?: never;
+        /**
+         * Continue a resumable upload
+         * @description Adds the bytes of the body. `Upload-Offset` must be what the upload has received. Bytes are durable, in parts of 8 MiB, as
+         *     they arrive: after an interruption, `HEAD` returns where to continue. With `Upload-Checksum`, the bytes of a request are
+         *     kept all or not at all. The request with the last bytes creates the file before it returns.
+         */
+        patch: operations["appendUpload"];
+        trace?: never;
+    };
+    "/v1/tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tables
+         * @description Returns the tables of the workspace sorted by name, with their columns and the number of their rows.
+         */
+        get: operations["listTables"];
+        put?: never;
+        /**
+         * Create a table
+         * @description Creates a table with typed columns. `key` names the column whose values are unique; rows can be found and upserted by
+         *     it. Indexed columns make filters and sorting faster, and each write a little slower.
+         */
+        post: operations["createTable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tables/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve a table
+         * @description Returns the table with its columns and the number of its rows.
+         */
+        get: operations["getTable"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a table
+         * @description Permanently deletes the table with all of its rows.
+         */
+        delete: operations["deleteTable"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a table
+         * @description Changes the name or columns. `columns` is an object by the current names of columns: an object changes the column, `null`
+         *     drops it with its values, and a new name with a `type` adds a column. A column keeps its values when it is renamed.
+         *
+         *     The type of a column can change if all of its values can be converted. This, a new index and a new `required` look at
+         *     every row and are possible up to 5,000 rows, divided by the number of new indexes, and 4 MiB. The key can be renamed, but not dropped.
+         */
+        patch: operations["updateTable"];
+        trace?: never;
+    };
+    "/v1/tables/{id}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List rows
+         * @description Returns rows that match the filter, in the order of a column or, without `sort`, of their creation. Nulls come before
+         *     other values; long texts are sorted by their first 199 bytes.
+         *
+         *     A filter is `{"and": [...]}`, `{"or": [...]}`, `{"not": ...}` or a condition such as
+         *     `{"column": "city", "op": "=", "value": "Zurich"}`. The operators are `=`, `!=`, `<`, `<=`, `>`, `>=`, `in` with a list of
+         *     up to 100 values, `contains` and `starts_with` for text, and `is_null`. A null matches `!=`, `not` and `is_null` only. A
+         *     filter has at most 100 conditions, 8 levels and 16 KiB.
+         *
+         *     Conditions on the key and on indexed columns that every row must meet, and sorting by an indexed column, use an index.
+         *     Everything else reads all rows of the table.
+         */
+        get: operations["listRows"];
+        /**
+         * Create or update a row by its key
+         * @description Updates the given values of the row with the key in `values`, or adds a row if there is none. Two requests at the same
+         *     time never add two rows. The table must have a key.
+         */
+        put: operations["upsertRow"];
+        /**
+         * Create a row
+         * @description Adds a row. Columns that are not given are null. A row with the same key returns 409 `row_exists`.
+         */
+        post: operations["createRow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tables/{id}/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import rows from CSV
+         * @description Reads a CSV file (RFC 4180, UTF-8) whose first line names columns. In a table with a key, rows whose key exists are
+         *     updated; otherwise rows are added. Either all rows are imported or none. A file has at most 5,000 rows and index entries and the size of a
+         *     request body.
+         *
+         *     An empty field is null, or an empty text in a required text column. Times are RFC 3339, booleans `true` and `false`.
+         *     Errors name the line and the column.
+         */
+        post: operations["importRows"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tables/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Export rows as CSV
+         * @description Returns all rows in the order of their creation, streamed. The first line names the columns. Null is an empty field, so
+         *     an empty text is not distinguished from null. The file can be imported again.
+         */
+        get: operations["exportRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tables/{id}/rows/{row_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+                /**
+                 * @description The id of the row.
+                 * @example row_01m7fd6c2ze4k8r1m5s9w0h3pt
+                 */
+                row_id: components["parameters"]["RowId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve a row
+         * @description Returns the row with all of its values.
+         */
+        get: operations["getRow"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a row
+         * @description Permanently deletes the row.
+         */
+        delete: operations["deleteRow"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a row
+         * @description Replaces the values that are given; `null` clears one. The others stay as they are.
+         */
+        patch: operations["updateRow"];
+        trace?: never;
+    };
+    "/v1/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List keys
+         * @description Returns the keys of a workflow, or without `workflow_id` those of the workspace, sorted by name, with their values.
+         */
+        get: operations["listState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/state/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the key. A new name must match `^[A-Za-z0-9_][A-Za-z0-9_.:@+=,~-]{0,199}$`. Names are case-sensitive.
+                 * @example last-alert
+                 */
+                key: components["parameters"]["StateKeyName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve a key
+         * @description Returns the key with its value.
+         */
+        get: operations["getStateKey"];
+        /**
+         * Create or replace a key
+         * @description Stores any JSON value of at most 64 KiB under a name, in a workflow or, without `workflow_id`, in the workspace. With
+         *     `expires_in` the key no longer exists after that time. With `if_absent` a key that exists stays as it is, and the response
+         *     is 200 with its value; 201 means that this request has set it.
+         */
+        put: operations["putStateKey"];
+        post?: never;
+        /**
+         * Delete a key
+         * @description Permanently deletes the key.
+         */
+        delete: operations["deleteStateKey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2885,7 +3282,10 @@ export interface components {
              *     output is `{"run_id", "status", "output"}`. `flow.stop` ends the run. `log.write` writes to the log of the
              *     run. `http.request` calls a URL; its output is `{"status", "headers", "body"}`, and with `paginate`
              *     `{"items", "pages", "more", "status", "headers"}`. `code.js` runs JavaScript; its output is the return value
-             *     of the script.
+             *     of the script. The actions `table.*` read and change rows; `table.get` outputs `{"found", "row"}`,
+             *     `table.find` `{"rows", "count", "more"}`, and the others the `row` or the `count` of rows. The actions
+             *     `state.*` read and change keys; `state.get` outputs `{"found", "value", "expires_at"}`, `state.set` and
+             *     `state.increment` `{"set", "created", "value", "expires_at"}`, and `state.delete` `{"deleted"}`.
              */
             uses?: string;
             /** @description The input of the action. */
@@ -2951,7 +3351,7 @@ export interface components {
              *     as in `lines[3].reserve`.
              */
             steps?: components["schemas"]["Step"][];
-        } & (unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown)) | unknown | unknown;
+        } & (unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown)) | unknown | unknown;
         /**
          * @description Makes the step a block whose `steps` run repeatedly until a condition is true. The condition sees the steps of
          *     the round that just ended, and `index`.
@@ -3010,8 +3410,8 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description The body. A string is sent as `text/plain`, anything else as JSON. For another type of text, set the header
-             *     `Content-Type`.
+             * @description The body. A string is sent as `text/plain`, a file as what it is, anything else as JSON. For another type,
+             *     set the header `Content-Type`.
              */
             body?: unknown;
             /**
@@ -3023,6 +3423,20 @@ export interface components {
             form?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description The fields and files of a form with files, sent instead of `body`: strings, numbers, booleans, files, or
+             *     lists of them. An object with `file` or `value`, and `filename` or `type`, describes a part.
+             */
+            multipart?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description What becomes of the body of the response. `value`: it is part of the output. `file`: it is stored as a file,
+             *     if the status is one of success.
+             * @default value
+             * @enum {string}
+             */
+            response?: "value" | "file";
             /**
              * @description Whether redirects are followed, up to five.
              * @default true
@@ -3174,6 +3588,133 @@ export interface components {
         };
         /** @enum {string} */
         LogLevel: "debug" | "info" | "warn" | "error";
+        /** @description The input of `state.delete`. */
+        StateDeleteInput: {
+            /** @description The name of the key: letters, digits and `_ . : @ + = , ~ -`, at most 200 characters. */
+            key: string;
+            /** @description Whether the key belongs to the workflow of the run, the default, or to the workspace. */
+            scope?: ("workflow" | "workspace") | components["schemas"]["Expression"];
+        };
+        /** @description The input of `state.get`. */
+        StateGetInput: {
+            /** @description The name of the key: letters, digits and `_ . : @ + = , ~ -`, at most 200 characters. */
+            key: string;
+            /** @description The value of the output if there is no such key. Null by default. */
+            default?: unknown;
+            /** @description Whether the key belongs to the workflow of the run, the default, or to the workspace. */
+            scope?: ("workflow" | "workspace") | components["schemas"]["Expression"];
+        };
+        /** @description The input of `state.increment`. `expires_in` applies to a new key. */
+        StateIncrementInput: {
+            /** @description The name of the key: letters, digits and `_ . : @ + = , ~ -`, at most 200 characters. */
+            key: string;
+            /** @description What to add. Defaults to 1. */
+            by?: number | components["schemas"]["Expression"];
+            /** @description How long the key exists, such as `24h` or `30d`; at most `3650d`. */
+            expires_in?: string;
+            /** @description Whether the key belongs to the workflow of the run, the default, or to the workspace. */
+            scope?: ("workflow" | "workspace") | components["schemas"]["Expression"];
+        };
+        /** @description The input of `state.set`. */
+        StateSetInput: {
+            /** @description The name of the key: letters, digits and `_ . : @ + = , ~ -`, at most 200 characters. */
+            key: string;
+            /** @description The value, any JSON of at most 64 KiB. */
+            value: unknown;
+            /** @description How long the key exists, such as `24h` or `30d`; at most `3650d`. */
+            expires_in?: string;
+            /** @description Whether to leave a key that exists as it is. Defaults to false. */
+            if_absent?: boolean | components["schemas"]["Expression"];
+            /** @description Whether the key belongs to the workflow of the run, the default, or to the workspace. */
+            scope?: ("workflow" | "workspace") | components["schemas"]["Expression"];
+        };
+        /** @description The input of `table.delete`: one of `key`, `id` and `filter`. */
+        TableDeleteInput: {
+            /** @description The name of the table, or its id. */
+            table: string;
+            /** @description The value that the row has in the key column of the table. */
+            key?: (string | number) | components["schemas"]["Expression"];
+            /** @description The id of the row. */
+            id?: string;
+            /** @description Which rows, in the language of `GET /v1/tables/{table_id}/rows`. */
+            filter?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /** @description With a filter, the most rows to take, the oldest first. Defaults to 1,000. */
+            limit?: number | components["schemas"]["Expression"];
+        } & (unknown | unknown | unknown);
+        /** @description The input of `table.find`. */
+        TableFindInput: {
+            /** @description The name of the table, or its id. */
+            table: string;
+            /** @description Which rows, in the language of `GET /v1/tables/{table_id}/rows`. */
+            filter?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /** @description The column to sort by, descending after a `-`. Without it, the oldest row comes first. */
+            sort?: string;
+            /** @description The most rows to return. Defaults to 100. */
+            limit?: number | components["schemas"]["Expression"];
+        };
+        /** @description The input of `table.get`: either `key` or `id`. */
+        TableGetInput: {
+            /** @description The name of the table, or its id. */
+            table: string;
+            /** @description The value that the row has in the key column of the table. */
+            key?: (string | number) | components["schemas"]["Expression"];
+            /** @description The id of the row. */
+            id?: string;
+        } & (unknown | unknown);
+        /** @description The input of `table.increment`: either `key` or `id`. */
+        TableIncrementInput: {
+            /** @description The name of the table, or its id. */
+            table: string;
+            /** @description The value that the row has in the key column of the table. */
+            key?: (string | number) | components["schemas"]["Expression"];
+            /** @description The id of the row. */
+            id?: string;
+            /** @description The column, of type `number`. A null counts as 0. */
+            column: string;
+            /** @description What to add. Defaults to 1. */
+            by?: number | components["schemas"]["Expression"];
+        } & (unknown | unknown);
+        /** @description The input of `table.insert`. */
+        TableInsertInput: {
+            /** @description The name of the table, or its id. */
+            table: string;
+            /** @description The values by column name. Columns that are not given are null. */
+            values: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+        };
+        /** @description The input of `table.update`: one of `key`, `id` and `filter`. */
+        TableUpdateInput: {
+            /** @description The name of the table, or its id. */
+            table: string;
+            /** @description The value that the row has in the key column of the table. */
+            key?: (string | number) | components["schemas"]["Expression"];
+            /** @description The id of the row. */
+            id?: string;
+            /** @description Which rows, in the language of `GET /v1/tables/{table_id}/rows`. */
+            filter?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /** @description With a filter, the most rows to take, the oldest first. Defaults to 1,000. */
+            limit?: number | components["schemas"]["Expression"];
+            /** @description The new values by column name. Other columns keep their values; null clears one. */
+            values: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+        } & (unknown | unknown | unknown);
+        /** @description The input of `table.upsert`. */
+        TableUpsertInput: {
+            /** @description The name of the table, or its id. */
+            table: string;
+            /** @description The values by column name, including the key. */
+            values: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+        };
         /** @description The settings of a workflow. */
         Settings: {
             /**
@@ -3604,6 +4145,13 @@ export interface components {
             query?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description Ids of files of the workspace, by the member of the payload that refers to each. The payload must not have
+             *     such a member. This also requires the scope `read`.
+             */
+            files?: {
+                [key: string]: string;
+            };
         };
         TriggerDiff: {
             /** @enum {string} */
@@ -3683,6 +4231,13 @@ export interface components {
              */
             payload?: {
                 [key: string]: unknown;
+            };
+            /**
+             * @description Ids of files of the workspace, by the member of the payload that refers to each. The payload must not have
+             *     such a member. This also requires the scope `read`.
+             */
+            files?: {
+                [key: string]: string;
             };
             /** @description An unsaved definition. Missing members are taken from the saved definition. */
             definition?: components["schemas"]["WorkflowDefinition"];
@@ -3792,6 +4347,11 @@ export interface components {
             run_id: components["schemas"]["RunId"];
             step_id: string;
         };
+        /**
+         * @description The JSON pointers of the references to files. Everything else is plain data, whatever it looks like. Absent if there
+         *     are none.
+         */
+        FilePointers: string[];
         /** @description What started the run. */
         RunTrigger: {
             /**
@@ -3808,6 +4368,7 @@ export interface components {
             payload: {
                 [key: string]: unknown;
             };
+            payload_files?: components["schemas"]["FilePointers"];
             /** @description The headers of the webhook call, by lowercase name. Null for other triggers. */
             headers: {
                 [key: string]: unknown;
@@ -3882,6 +4443,8 @@ export interface components {
             output: {
                 [key: string]: unknown;
             };
+            input_files?: components["schemas"]["FilePointers"];
+            output_files?: components["schemas"]["FilePointers"];
             /** @description Why the latest attempt failed. Null if it did not fail. */
             error: components["schemas"]["StepError"] | null;
             /**
@@ -4497,6 +5060,161 @@ export interface components {
             data: components["schemas"]["Variable"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
+        /** @description The name that steps refer to. Unique in the workspace. */
+        TableName: string;
+        /** @description The name of a column, unique in the table. */
+        TableColumnName: string;
+        /**
+         * @description The type of the values. A number keeps up to 64 significant digits. A time is RFC 3339 and returned in UTC with microseconds. A file is set by `{"$file": "file_…"}` with the id of a file, whose other members are ignored, and returned as the full reference. Everything can be null unless the column is required.
+         * @enum {string}
+         */
+        TableColumnType: "text" | "number" | "boolean" | "time" | "json" | "file";
+        TableColumn: {
+            /** @description It stays the same when the column is renamed. */
+            id: string;
+            name: components["schemas"]["TableColumnName"];
+            type: components["schemas"]["TableColumnType"];
+            /** @description Null is not allowed. */
+            required: boolean;
+            /** @description Filters and sorting by the column use an index. */
+            indexed: boolean;
+        };
+        TableColumnCreate: {
+            name: components["schemas"]["TableColumnName"];
+            type: components["schemas"]["TableColumnType"];
+            /** @default false */
+            required?: boolean;
+            /** @default false */
+            indexed?: boolean;
+        };
+        /** @description The members to change; null drops the column. */
+        TableColumnPatch: {
+            name?: components["schemas"]["TableColumnName"];
+            type?: components["schemas"]["TableColumnType"];
+            required?: boolean;
+            indexed?: boolean;
+        } | null;
+        TableCreate: {
+            name: components["schemas"]["TableName"];
+            /** @description The column whose values are unique. It must be of type text, number or time, and becomes required. */
+            key?: string | null;
+            columns: components["schemas"]["TableColumnCreate"][];
+        };
+        TablePatch: {
+            name?: components["schemas"]["TableName"];
+            /** @description Changes of columns, by their current names. */
+            columns?: {
+                [key: string]: components["schemas"]["TableColumnPatch"];
+            };
+        };
+        File: {
+            /** @description The id of the file. */
+            id: string;
+            /** @description A plain name, never a path. */
+            name: string;
+            /** @description The media type. */
+            type: string;
+            /** @description In bytes. */
+            size: number;
+            /** @description The SHA-256 of the bytes. */
+            sha256: string;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description When the file is deleted; null while something refers to it. */
+            expires_at: components["schemas"]["Timestamp"] | null;
+        };
+        FileList: {
+            data: components["schemas"]["File"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description The files of a form, in its order. */
+        UploadedFiles: {
+            data: components["schemas"]["File"][];
+        };
+        /** @description A resumable upload. */
+        Upload: {
+            /** @description The id that the file will have. */
+            id: string;
+            name: string;
+            /** @description The media type. */
+            type: string;
+            /** @description The size of the file, in bytes. */
+            size: number;
+            /** @description How many bytes were received. */
+            received: number;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description When the upload ends if it is not complete; null if it is. */
+            expires_at: components["schemas"]["Timestamp"] | null;
+        };
+        Table: {
+            /** @description The id of the table. */
+            id: string;
+            name: components["schemas"]["TableName"];
+            /** @description The column whose values are unique. */
+            key: string | null;
+            columns: components["schemas"]["TableColumn"][];
+            /** @description The number of rows. */
+            rows: number;
+            /** @description The size of all rows. */
+            bytes: number;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description The key or user that created the table. */
+            created_by: string | null;
+            updated_at: components["schemas"]["Timestamp"];
+            /** @description The key or user that changed the table last. */
+            updated_by: string | null;
+        };
+        TableList: {
+            data: components["schemas"]["Table"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        TableImport: {
+            created: number;
+            updated: number;
+        };
+        /** @description Values by the names of columns. */
+        TableValues: {
+            [key: string]: components["schemas"]["AnyValue"];
+        };
+        TableRowCreate: {
+            values: components["schemas"]["TableValues"];
+        };
+        TableRowPatch: {
+            values?: components["schemas"]["TableValues"];
+        };
+        TableRow: {
+            /** @description The id of the row. Ids increase with the time of creation. */
+            id: string;
+            values: components["schemas"]["TableValues"];
+            created_at: components["schemas"]["Timestamp"];
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        TableRowList: {
+            data: components["schemas"]["TableRow"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        StateKeyPut: {
+            value: components["schemas"]["AnyValue"];
+            /** @description After which time the key no longer exists, such as `90s`, `15m`, `2h` or `3d`; at most `3650d`. */
+            expires_in?: string | null;
+            /**
+             * @description Leave a key that exists as it is.
+             * @default false
+             */
+            if_absent?: boolean;
+        };
+        StateKey: {
+            /** @description The name of the key. */
+            key: string;
+            value: components["schemas"]["AnyValue"];
+            /** @description When the key ceases to exist; null if it does not expire. */
+            expires_at: components["schemas"]["Timestamp"] | null;
+            created_at: components["schemas"]["Timestamp"];
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        StateKeyList: {
+            data: components["schemas"]["StateKey"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
         /** @description Exactly one of `expression`, `template` and `expressions`. */
         ExpressionEvaluate: {
             /** @description An expression, with or without `${{ }}` around it. */
@@ -4583,6 +5301,8 @@ export interface components {
             output: {
                 [key: string]: unknown;
             };
+            input_files?: components["schemas"]["FilePointers"];
+            output_files?: components["schemas"]["FilePointers"];
             error: {
                 code: string;
                 message: string;
@@ -4928,6 +5648,21 @@ export interface components {
             /** @description The maximum total size of the values of all variables, in bytes. */
             variable_bytes: number;
             connections: number;
+            tables: number;
+            /** @description The maximum number of rows of all tables together. */
+            table_rows: number;
+            /** @description The maximum size of a row of a table, in bytes. */
+            row_bytes: number;
+            /** @description The maximum number of keys of all workflows and the workspace together. */
+            state_keys: number;
+            /** @description The maximum total size of all rows and keys, in bytes. */
+            stored_bytes: number;
+            /** @description The maximum size of a file, in bytes: that of the plan, or that of the file storage of the installation if it is smaller. */
+            file_bytes: number;
+            /** @description The maximum total size of the files that a run creates, in bytes. */
+            run_file_bytes: number;
+            /** @description The maximum total size of all files, in bytes. */
+            stored_file_bytes: number;
         };
         /** @description Current usage. */
         UsageCurrent: {
@@ -4939,6 +5674,15 @@ export interface components {
             variable_bytes: number;
             connections: number;
             running_runs: number;
+            tables: number;
+            table_rows: number;
+            /** @description The number of keys, including expired ones that have yet to be removed. */
+            state_keys: number;
+            stored_bytes: number;
+            /** @description The number of files, including expired ones that have yet to be removed. */
+            files: number;
+            /** @description The total size of all files, in bytes. Equal files count once, and resumable uploads with the size that they announced. */
+            stored_file_bytes: number;
         };
         UsageDay: {
             /**
@@ -5164,6 +5908,19 @@ export interface components {
         };
         /** @description A value in the query is not valid, or the cursor does not belong to this list. */
         InvalidListQuery: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The file cannot be read, or a value does not fit its column. */
+        InvalidFile: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -5413,6 +6170,244 @@ export interface components {
         };
         /** @description The connection is used by an active workflow. */
         ConnectionInUse: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The file does not exist, or it has expired. */
+        FileNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The upload does not exist, or it has expired. */
+        UploadNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The part that `Range` names is outside of the file. */
+        RangeNotSatisfiable: {
+            headers: {
+                "Content-Range": components["headers"]["ContentRange"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Something refers to the file. */
+        FileInUse: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The upload has received another number of bytes. */
+        UploadConflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Another request is working on the upload. */
+        UploadLocked: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The file is too large. */
+        FileTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The key lacks the scope, or the file storage of the workspace is full. */
+        ForbiddenOrFileStorage: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The client uses another version of the protocol. */
+        TusVersionUnsupported: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The bytes do not have the checksum of the request. */
+        ChecksumMismatch: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request is invalid, or its body was cut off. */
+        InvalidUpload: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The table does not exist. */
+        TableNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The table or the row does not exist. */
+        RowNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The name is taken. */
+        TableExists: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The name is taken, or a request with the same idempotency key is still in progress. */
+        TableExistsOrInProgress: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfterInProgress"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Another row has this key. */
+        RowExists: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description A row has this key, or a request with the same idempotency key is still in progress. */
+        RowExistsOrInProgress: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfterInProgress"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The key or the workflow does not exist. */
+        StateKeyNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -5861,6 +6856,32 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The body, the payload in it or a file in it is too large. */
+        HookTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The file storage of the workspace is full. */
+        HookStorageExceeded: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The operation does not accept the media type of the body, or the body is compressed. */
         UnsupportedMediaType: {
             headers: {
@@ -5941,6 +6962,20 @@ export interface components {
         };
         /** @description The request limit for this minute is reached. */
         RateLimited: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request limit for this minute is reached. */
+        RateLimitedOrTooManyUploads: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -6128,6 +7163,50 @@ export interface components {
          */
         ConnectionId: string;
         /**
+         * @description The id of the file.
+         * @example file_01m7fcp3qae35rw9hmckwyqppc
+         */
+        FileId: string;
+        /**
+         * @description The id of the upload.
+         * @example file_01m7fcp3qae35rw9hmckwyqppc
+         */
+        UploadId: string;
+        /** @description The version of the protocol that the client uses. */
+        TusResumable: "1.0.0";
+        /** @description What the body must have: `sha1` or `sha256`, a space, and the checksum in base64. */
+        UploadChecksum: string;
+        /**
+         * @description The id of the table.
+         * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+         */
+        TableId: string;
+        /**
+         * @description The id of the row.
+         * @example row_01m7fd6c2ze4k8r1m5s9w0h3pt
+         */
+        RowId: string;
+        /**
+         * @description Only rows that match this filter, in JSON.
+         * @example {"column": "city", "op": "=", "value": "Zurich"}
+         */
+        RowFilter: string;
+        /**
+         * @description The column to sort by, in descending order after a `-`.
+         * @example -amount
+         */
+        RowSort: string;
+        /**
+         * @description The name of the key. A new name must match `^[A-Za-z0-9_][A-Za-z0-9_.:@+=,~-]{0,199}$`. Names are case-sensitive.
+         * @example last-alert
+         */
+        StateKeyName: string;
+        /**
+         * @description The workflow that the keys belong to. Without it, they belong to the workspace.
+         * @example wf_01m7f8njhve3pt0yekqqme4qcm
+         */
+        StateWorkflowId: string;
+        /**
          * @description The id of the OAuth app.
          * @example oapp_01m7fd9b1te2x6y4c7d8n3qfks
          */
@@ -6256,6 +7335,32 @@ export interface components {
     };
     requestBodies: never;
     headers: {
+        /** @description The version of the protocol of this response. */
+        TusResumable: string;
+        /** @description The versions of the protocol that are supported. */
+        TusVersion: string;
+        /** @description The extensions of the protocol that are supported. */
+        TusExtension: string;
+        /** @description The maximum size of a file, as `file_bytes` in the limits of the workspace. */
+        TusMaxSize: number;
+        /** @description The algorithms that are supported for `Upload-Checksum`. */
+        TusChecksumAlgorithm: string;
+        /** @description How many bytes the upload has received. */
+        UploadOffset: number;
+        /** @description The size of the file. */
+        UploadLength: number;
+        /** @description What the client sent when the upload began. */
+        UploadMetadata: string;
+        /** @description When the upload ends if it is not complete. */
+        UploadExpires: string;
+        /** @description That the bytes are an attachment, and its name. */
+        FileDisposition: string;
+        /** @description Identifies the bytes. */
+        FileETag: string;
+        /** @description That parts can be requested. */
+        AcceptRanges: string;
+        /** @description Which part of the file this is. */
+        ContentRange: string;
         /**
          * @description Identifies the request in the logs of the service. Include it when you report a problem.
          * @example req_01m7fcp3qae35rw9hmckwyqppc
@@ -6311,6 +7416,11 @@ export interface components {
          * @example /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v
          */
         Location: string;
+        /**
+         * @description The name of the file.
+         * @example attachment; filename="customers.csv"
+         */
+        ContentDisposition: string;
         /**
          * @description Present, and `true`, if this is the saved response to an earlier request with the same key.
          * @example true
@@ -8599,10 +9709,11 @@ export interface operations {
             };
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["HookStorageExceeded"];
             404: components["responses"]["NothingHere"];
             405: components["responses"]["HookMethod"];
             409: components["responses"]["HookConflict"];
-            413: components["responses"]["PayloadTooLarge"];
+            413: components["responses"]["HookTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimitedOrQueueFull"];
             500: components["responses"]["HookFailed"];
@@ -10715,6 +11826,1664 @@ export interface operations {
             };
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
+        };
+    };
+    listFiles: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The maximum number of items to return.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of files. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FileList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query?: {
+                /** @description The name of the file. A path in front of it and control characters are removed. */
+                name?: string;
+            };
+            header?: {
+                /** @description The name of the file, such as `attachment; filename="invoice.pdf"`, if there is no `name`. */
+                "Content-Disposition"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example the bytes of the file */
+                "application/octet-stream": string;
+                /**
+                 * @example {
+                 *       "photo": "the bytes of the file"
+                 *     }
+                 */
+                "multipart/form-data": {
+                    [key: string]: string;
+                };
+                /** @example the bytes of the file */
+                "*/*": string;
+            };
+        };
+        responses: {
+            /** @description The file, or the files of a form. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "file_01m7fcp3qae35rw9hmckwyqppc",
+                     *       "name": "invoice.pdf",
+                     *       "type": "application/pdf",
+                     *       "size": 48213,
+                     *       "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "created_at": "2026-11-16T10:20:00.250Z",
+                     *       "expires_at": "2026-11-17T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["File"] | components["schemas"]["UploadedFiles"];
+                };
+            };
+            400: components["responses"]["InvalidUpload"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrFileStorage"];
+            413: components["responses"]["FileTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    getFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `application/json`, and nothing else, returns what is known about the file instead of its bytes. */
+                Accept?: string;
+            };
+            path: {
+                /**
+                 * @description The id of the file.
+                 * @example file_01m7fcp3qae35rw9hmckwyqppc
+                 */
+                id: components["parameters"]["FileId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes. */
+            200: {
+                headers: {
+                    "Content-Disposition": components["headers"]["FileDisposition"];
+                    ETag: components["headers"]["FileETag"];
+                    "Accept-Ranges": components["headers"]["AcceptRanges"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "file_01m7fcp3qae35rw9hmckwyqppc",
+                     *       "name": "invoice.pdf",
+                     *       "type": "application/pdf",
+                     *       "size": 48213,
+                     *       "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "created_at": "2026-11-16T10:20:00.250Z",
+                     *       "expires_at": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["File"];
+                    /** @example the bytes of the file */
+                    "*/*": string;
+                };
+            };
+            /** @description The part that `Range` names. */
+            206: {
+                headers: {
+                    "Content-Disposition": components["headers"]["FileDisposition"];
+                    ETag: components["headers"]["FileETag"];
+                    "Accept-Ranges": components["headers"]["AcceptRanges"];
+                    "Content-Range": components["headers"]["ContentRange"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example a part of the bytes */
+                    "*/*": string;
+                };
+            };
+            /** @description The client has the same bytes. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["FileETag"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["FileNotFound"];
+            416: components["responses"]["RangeNotSatisfiable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the file.
+                 * @example file_01m7fcp3qae35rw9hmckwyqppc
+                 */
+                id: components["parameters"]["FileId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file was deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["FileNotFound"];
+            409: components["responses"]["FileInUse"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    createUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The version of the protocol that the client uses. */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+                /** @description The size of the file. */
+                "Upload-Length": number;
+                /** @description Pairs of a key and a value in base64, separated by commas: `filename` and `filetype`. Others are kept and returned. */
+                "Upload-Metadata"?: string;
+                /** @description What the body must have: `sha1` or `sha256`, a space, and the checksum in base64. */
+                "Upload-Checksum"?: components["parameters"]["UploadChecksum"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example the next bytes of the file */
+                "application/offset+octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The upload has begun. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Upload-Offset": components["headers"]["UploadOffset"];
+                    "Upload-Expires": components["headers"]["UploadExpires"];
+                    "Tus-Resumable": components["headers"]["TusResumable"];
+                    "Tus-Version": components["headers"]["TusVersion"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidUpload"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrFileStorage"];
+            412: components["responses"]["TusVersionUnsupported"];
+            413: components["responses"]["FileTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimitedOrTooManyUploads"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    uploadOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The headers. */
+            204: {
+                headers: {
+                    "Tus-Extension": components["headers"]["TusExtension"];
+                    "Tus-Max-Size": components["headers"]["TusMaxSize"];
+                    "Tus-Checksum-Algorithm": components["headers"]["TusChecksumAlgorithm"];
+                    "Tus-Resumable": components["headers"]["TusResumable"];
+                    "Tus-Version": components["headers"]["TusVersion"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The version of the protocol that the client uses. */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+            };
+            path: {
+                /**
+                 * @description The id of the upload.
+                 * @example file_01m7fcp3qae35rw9hmckwyqppc
+                 */
+                id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The upload. */
+            200: {
+                headers: {
+                    "Upload-Offset": components["headers"]["UploadOffset"];
+                    "Upload-Length": components["headers"]["UploadLength"];
+                    "Upload-Metadata": components["headers"]["UploadMetadata"];
+                    "Upload-Expires": components["headers"]["UploadExpires"];
+                    "Tus-Resumable": components["headers"]["TusResumable"];
+                    "Tus-Version": components["headers"]["TusVersion"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "file_01m7fcp3qae35rw9hmckwyqppc",
+                     *       "name": "video.mp4",
+                     *       "type": "video/mp4",
+                     *       "size": 734003200,
+                     *       "received": 8388608,
+                     *       "created_at": "2026-11-16T10:20:00.250Z",
+                     *       "expires_at": "2026-11-17T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrFileStorage"];
+            404: components["responses"]["UploadNotFound"];
+            412: components["responses"]["TusVersionUnsupported"];
+            423: components["responses"]["UploadLocked"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    endUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The version of the protocol that the client uses. */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+            };
+            path: {
+                /**
+                 * @description The id of the upload.
+                 * @example file_01m7fcp3qae35rw9hmckwyqppc
+                 */
+                id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The upload was ended. */
+            204: {
+                headers: {
+                    "Tus-Resumable": components["headers"]["TusResumable"];
+                    "Tus-Version": components["headers"]["TusVersion"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["UploadNotFound"];
+            412: components["responses"]["TusVersionUnsupported"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    appendUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The version of the protocol that the client uses. */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+                /** @description Where the bytes belong. */
+                "Upload-Offset": number;
+                /** @description What the body must have: `sha1` or `sha256`, a space, and the checksum in base64. */
+                "Upload-Checksum"?: components["parameters"]["UploadChecksum"];
+            };
+            path: {
+                /**
+                 * @description The id of the upload.
+                 * @example file_01m7fcp3qae35rw9hmckwyqppc
+                 */
+                id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example the next bytes of the file */
+                "application/offset+octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The bytes were received. */
+            204: {
+                headers: {
+                    "Upload-Offset": components["headers"]["UploadOffset"];
+                    "Upload-Expires": components["headers"]["UploadExpires"];
+                    "Tus-Resumable": components["headers"]["TusResumable"];
+                    "Tus-Version": components["headers"]["TusVersion"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidUpload"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrFileStorage"];
+            404: components["responses"]["UploadNotFound"];
+            409: components["responses"]["UploadConflict"];
+            412: components["responses"]["TusVersionUnsupported"];
+            413: components["responses"]["FileTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            423: components["responses"]["UploadLocked"];
+            429: components["responses"]["RateLimited"];
+            460: components["responses"]["ChecksumMismatch"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    listTables: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The maximum number of items to return.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of tables. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "tbl_01m7fd4k9he6vb3n2q8t5xw7ya",
+                     *           "name": "customers",
+                     *           "key": "email",
+                     *           "columns": [
+                     *             {
+                     *               "id": "c1",
+                     *               "name": "email",
+                     *               "type": "text",
+                     *               "required": true,
+                     *               "indexed": false
+                     *             },
+                     *             {
+                     *               "id": "c2",
+                     *               "name": "city",
+                     *               "type": "text",
+                     *               "required": false,
+                     *               "indexed": true
+                     *             },
+                     *             {
+                     *               "id": "c3",
+                     *               "name": "amount",
+                     *               "type": "number",
+                     *               "required": false,
+                     *               "indexed": false
+                     *             }
+                     *           ],
+                     *           "rows": 1240,
+                     *           "bytes": 93112,
+                     *           "created_at": "2026-11-15T10:20:00.250Z",
+                     *           "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *           "updated_at": "2026-11-15T10:20:00.250Z",
+                     *           "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TableList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createTable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "customers",
+                 *       "key": "email",
+                 *       "columns": [
+                 *         {
+                 *           "name": "email",
+                 *           "type": "text"
+                 *         },
+                 *         {
+                 *           "name": "city",
+                 *           "type": "text",
+                 *           "indexed": true
+                 *         },
+                 *         {
+                 *           "name": "amount",
+                 *           "type": "number"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["TableCreate"];
+            };
+        };
+        responses: {
+            /** @description The new table. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "tbl_01m7fd4k9he6vb3n2q8t5xw7ya",
+                     *       "name": "customers",
+                     *       "key": "email",
+                     *       "columns": [
+                     *         {
+                     *           "id": "c1",
+                     *           "name": "email",
+                     *           "type": "text",
+                     *           "required": true,
+                     *           "indexed": false
+                     *         },
+                     *         {
+                     *           "id": "c2",
+                     *           "name": "city",
+                     *           "type": "text",
+                     *           "required": false,
+                     *           "indexed": true
+                     *         },
+                     *         {
+                     *           "id": "c3",
+                     *           "name": "amount",
+                     *           "type": "number",
+                     *           "required": false,
+                     *           "indexed": false
+                     *         }
+                     *       ],
+                     *       "rows": 0,
+                     *       "bytes": 0,
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Table"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            409: components["responses"]["TableExistsOrInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    getTable: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The table. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "tbl_01m7fd4k9he6vb3n2q8t5xw7ya",
+                     *       "name": "customers",
+                     *       "key": "email",
+                     *       "columns": [
+                     *         {
+                     *           "id": "c1",
+                     *           "name": "email",
+                     *           "type": "text",
+                     *           "required": true,
+                     *           "indexed": false
+                     *         },
+                     *         {
+                     *           "id": "c2",
+                     *           "name": "city",
+                     *           "type": "text",
+                     *           "required": false,
+                     *           "indexed": true
+                     *         },
+                     *         {
+                     *           "id": "c3",
+                     *           "name": "amount",
+                     *           "type": "number",
+                     *           "required": false,
+                     *           "indexed": false
+                     *         }
+                     *       ],
+                     *       "rows": 1240,
+                     *       "bytes": 93112,
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Table"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TableNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteTable: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The table was deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TableNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    updateTable: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "columns": {
+                 *         "amount": {
+                 *           "name": "total"
+                 *         },
+                 *         "city": null,
+                 *         "note": {
+                 *           "type": "text"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TablePatch"];
+                /**
+                 * @example {
+                 *       "columns": {
+                 *         "amount": {
+                 *           "name": "total"
+                 *         },
+                 *         "city": null,
+                 *         "note": {
+                 *           "type": "text"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/merge-patch+json": components["schemas"]["TablePatch"];
+            };
+        };
+        responses: {
+            /** @description The updated table. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "tbl_01m7fd4k9he6vb3n2q8t5xw7ya",
+                     *       "name": "customers",
+                     *       "key": "email",
+                     *       "columns": [
+                     *         {
+                     *           "id": "c1",
+                     *           "name": "email",
+                     *           "type": "text",
+                     *           "required": true,
+                     *           "indexed": false
+                     *         },
+                     *         {
+                     *           "id": "c3",
+                     *           "name": "total",
+                     *           "type": "number",
+                     *           "required": false,
+                     *           "indexed": false
+                     *         },
+                     *         {
+                     *           "id": "c4",
+                     *           "name": "note",
+                     *           "type": "text",
+                     *           "required": false,
+                     *           "indexed": false
+                     *         }
+                     *       ],
+                     *       "rows": 1240,
+                     *       "bytes": 93112,
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Table"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            404: components["responses"]["TableNotFound"];
+            409: components["responses"]["TableExists"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    listRows: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only rows that match this filter, in JSON.
+                 * @example {"column": "city", "op": "=", "value": "Zurich"}
+                 */
+                filter?: components["parameters"]["RowFilter"];
+                /**
+                 * @description The column to sort by, in descending order after a `-`.
+                 * @example -amount
+                 */
+                sort?: components["parameters"]["RowSort"];
+                /**
+                 * @description The maximum number of items to return.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of rows. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "row_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *           "values": {
+                     *             "email": "ada@example.com",
+                     *             "city": "Zurich",
+                     *             "amount": 12.5
+                     *           },
+                     *           "created_at": "2026-11-15T10:20:00.250Z",
+                     *           "updated_at": "2026-11-15T10:20:00.250Z"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TableRowList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TableNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    upsertRow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "values": {
+                 *         "email": "ada@example.com",
+                 *         "amount": 12.5
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TableRowCreate"];
+            };
+        };
+        responses: {
+            /** @description The existing row, with the new values. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "row_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *       "values": {
+                     *         "email": "ada@example.com",
+                     *         "city": "Zurich",
+                     *         "amount": 12.5
+                     *       },
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TableRow"];
+                };
+            };
+            /** @description The new row. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "row_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *       "values": {
+                     *         "email": "ada@example.com",
+                     *         "city": null,
+                     *         "amount": 12.5
+                     *       },
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TableRow"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            404: components["responses"]["TableNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    createRow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "values": {
+                 *         "email": "ada@example.com",
+                 *         "city": "Zurich",
+                 *         "amount": 12.5
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TableRowCreate"];
+            };
+        };
+        responses: {
+            /** @description The new row. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "row_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *       "values": {
+                     *         "email": "ada@example.com",
+                     *         "city": "Zurich",
+                     *         "amount": 12.5
+                     *       },
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TableRow"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            404: components["responses"]["TableNotFound"];
+            409: components["responses"]["RowExistsOrInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    importRows: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example email,city,amount
+                 *     ada@example.com,Zurich,12.5
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description How many rows were created and updated. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created": 1,
+                     *       "updated": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TableImport"];
+                };
+            };
+            400: components["responses"]["InvalidFile"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            404: components["responses"]["TableNotFound"];
+            409: components["responses"]["RowExistsOrInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    exportRows: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rows. */
+            200: {
+                headers: {
+                    "Content-Disposition": components["headers"]["ContentDisposition"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example email,city,amount
+                     *     ada@example.com,Zurich,12.5
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TableNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getRow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+                /**
+                 * @description The id of the row.
+                 * @example row_01m7fd6c2ze4k8r1m5s9w0h3pt
+                 */
+                row_id: components["parameters"]["RowId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The row. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "row_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *       "values": {
+                     *         "email": "ada@example.com",
+                     *         "city": "Zurich",
+                     *         "amount": 12.5
+                     *       },
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TableRow"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["RowNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteRow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+                /**
+                 * @description The id of the row.
+                 * @example row_01m7fd6c2ze4k8r1m5s9w0h3pt
+                 */
+                row_id: components["parameters"]["RowId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The row was deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["RowNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    updateRow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the table.
+                 * @example tbl_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["TableId"];
+                /**
+                 * @description The id of the row.
+                 * @example row_01m7fd6c2ze4k8r1m5s9w0h3pt
+                 */
+                row_id: components["parameters"]["RowId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "values": {
+                 *         "amount": 12.5
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TableRowPatch"];
+                /**
+                 * @example {
+                 *       "values": {
+                 *         "amount": 12.5
+                 *       }
+                 *     }
+                 */
+                "application/merge-patch+json": components["schemas"]["TableRowPatch"];
+            };
+        };
+        responses: {
+            /** @description The updated row. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "row_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *       "values": {
+                     *         "email": "ada@example.com",
+                     *         "city": "Zurich",
+                     *         "amount": 12.5
+                     *       },
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TableRow"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            404: components["responses"]["RowNotFound"];
+            409: components["responses"]["RowExists"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    listState: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The workflow that the keys belong to. Without it, they belong to the workspace.
+                 * @example wf_01m7f8njhve3pt0yekqqme4qcm
+                 */
+                workflow_id?: components["parameters"]["StateWorkflowId"];
+                /**
+                 * @description The maximum number of items to return.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of keys. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "key": "last-alert",
+                     *           "value": {
+                     *             "level": "high"
+                     *           },
+                     *           "expires_at": "2026-11-16T10:20:00.250Z",
+                     *           "created_at": "2026-11-15T10:20:00.250Z",
+                     *           "updated_at": "2026-11-15T10:20:00.250Z"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StateKeyList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["WorkflowNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getStateKey: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The workflow that the keys belong to. Without it, they belong to the workspace.
+                 * @example wf_01m7f8njhve3pt0yekqqme4qcm
+                 */
+                workflow_id?: components["parameters"]["StateWorkflowId"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the key. A new name must match `^[A-Za-z0-9_][A-Za-z0-9_.:@+=,~-]{0,199}$`. Names are case-sensitive.
+                 * @example last-alert
+                 */
+                key: components["parameters"]["StateKeyName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "key": "last-alert",
+                     *       "value": {
+                     *         "level": "high"
+                     *       },
+                     *       "expires_at": "2026-11-16T10:20:00.250Z",
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StateKey"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["StateKeyNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putStateKey: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The workflow that the keys belong to. Without it, they belong to the workspace.
+                 * @example wf_01m7f8njhve3pt0yekqqme4qcm
+                 */
+                workflow_id?: components["parameters"]["StateWorkflowId"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the key. A new name must match `^[A-Za-z0-9_][A-Za-z0-9_.:@+=,~-]{0,199}$`. Names are case-sensitive.
+                 * @example last-alert
+                 */
+                key: components["parameters"]["StateKeyName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "value": {
+                 *         "level": "high"
+                 *       },
+                 *       "expires_in": "24h",
+                 *       "if_absent": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["StateKeyPut"];
+            };
+        };
+        responses: {
+            /** @description The existing key, with the new value unless `if_absent` is set. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "key": "last-alert",
+                     *       "value": {
+                     *         "level": "high"
+                     *       },
+                     *       "expires_at": "2026-11-16T10:20:00.250Z",
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StateKey"];
+                };
+            };
+            /** @description The new key. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "key": "last-alert",
+                     *       "value": {
+                     *         "level": "high"
+                     *       },
+                     *       "expires_at": "2026-11-16T10:20:00.250Z",
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StateKey"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            404: components["responses"]["WorkflowNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    deleteStateKey: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The workflow that the keys belong to. Without it, they belong to the workspace.
+                 * @example wf_01m7f8njhve3pt0yekqqme4qcm
+                 */
+                workflow_id?: components["parameters"]["StateWorkflowId"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the key. A new name must match `^[A-Za-z0-9_][A-Za-z0-9_.:@+=,~-]{0,199}$`. Names are case-sensitive.
+                 * @example last-alert
+                 */
+                key: components["parameters"]["StateKeyName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key was deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["StateKeyNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
         };
     };
     listOAuthApps: {
@@ -13465,7 +16234,15 @@ export interface operations {
                      *         "secrets": 1000,
                      *         "variables": 1000,
                      *         "variable_bytes": 4194304,
-                     *         "connections": 200
+                     *         "connections": 200,
+                     *         "tables": 100,
+                     *         "table_rows": 100000,
+                     *         "row_bytes": 65536,
+                     *         "state_keys": 10000,
+                     *         "stored_bytes": 268435456,
+                     *         "file_bytes": 536870912,
+                     *         "run_file_bytes": 2147483648,
+                     *         "stored_file_bytes": 21474836480
                      *       },
                      *       "current": {
                      *         "workflows": 14,
@@ -13475,7 +16252,13 @@ export interface operations {
                      *         "variables": 2,
                      *         "variable_bytes": 61,
                      *         "connections": 5,
-                     *         "running_runs": 1
+                     *         "running_runs": 1,
+                     *         "tables": 2,
+                     *         "table_rows": 1240,
+                     *         "state_keys": 17,
+                     *         "stored_bytes": 93112,
+                     *         "files": 38,
+                     *         "stored_file_bytes": 48271044
                      *       },
                      *       "days": [
                      *         {

@@ -15,6 +15,8 @@ export const navItems: NavItem[] = [
 	{ name: "Runs", to: "/runs", icon: icons.RunsIcon, keys: "G R", group: "work" },
 	{ name: "Approvals", to: "/approvals", icon: icons.ApprovalIcon, keys: "G A", group: "work" },
 	{ name: "Templates", to: "/templates", icon: icons.TemplateIcon, keys: "G T", group: "work" },
+	{ name: "Tables", to: "/tables", icon: icons.TableIcon, keys: "G D", group: "work" },
+	{ name: "Files", to: "/files", icon: icons.FileIcon, keys: "G F", group: "work" },
 	{ name: "Connections", to: "/connections", icon: icons.PlugIcon, keys: "G C", group: "connect" },
 	{ name: "API keys", to: "/keys", icon: icons.KeyIcon, keys: "G K", group: "connect" },
 	{ name: "Webhooks", to: "/webhooks", icon: icons.WebhookIcon, keys: "G H", group: "connect" },

@@ -220,6 +220,7 @@ function useCommands(): Command[] {
 			list.push({ id: "new-webhook", group: "Create", name: "New webhook", run: go("/webhooks", { new: "1" }) });
 		if (write)
 			list.push({ id: "new-secret", group: "Create", name: "New secret", run: go("/secrets", { new: "secret" }) });
+		if (write) list.push({ id: "new-table", group: "Create", name: "New table", run: go("/tables", { new: "table" }) });
 		if (admin) list.push({ id: "new-key", group: "Create", name: "New API key", run: go("/keys", { new: "1" }) });
 		return list;
 	}, [navigate, write, admin]);

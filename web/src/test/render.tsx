@@ -28,6 +28,7 @@ export interface Call {
 	readonly query: URLSearchParams;
 	// biome-ignore lint/suspicious/noExplicitAny: tests know what they sent
 	readonly body: any;
+	readonly text: string;
 }
 
 /** The responses of the server, by "METHOD /path": a body, or a function from the call to a body. */
@@ -65,16 +66,18 @@ function mockServer(answers: Responses): Call[] {
 		const { pathname, searchParams } = new URL(request.url, "http://localhost");
 		const text = await request.clone().text();
 		const path = pathname.replace(/^\/ui(?=\/v1)/, "");
-		const call = { method: request.method, path, query: searchParams, body: text ? JSON.parse(text) : undefined };
+		const json = request.headers.get("Content-Type") === "application/json";
+		const body = text ? (json ? JSON.parse(text) : text) : undefined;
+		const call = { method: request.method, path, query: searchParams, body, text };
 		const key = `${call.method} ${path}`;
 		if (!(key in answers)) throw new Error(`no answer to ${key}`);
 		calls.push(call);
 		const answer = answers[key];
-		const body = typeof answer === "function" ? await answer(call) : answer;
-		if (body instanceof Response) return body.clone();
+		const result = typeof answer === "function" ? await answer(call) : answer;
+		if (result instanceof Response) return result.clone();
 		const headers = { "Content-Type": "application/json", ETag: '"1"' };
-		return new Response(body === undefined ? null : JSON.stringify(body), {
-			status: body === undefined ? 204 : 200,
+		return new Response(result === undefined ? null : JSON.stringify(result), {
+			status: result === undefined ? 204 : 200,
 			headers,
 		});
 	});

@@ -94,6 +94,7 @@ export function TextArea({
 }
 
 export interface NativeSelectProps extends SelectHTMLAttributes<HTMLSelectElement> {
+	ref?: Ref<HTMLSelectElement>;
 	options: { value: string; label: string; disabled?: boolean }[];
 }
 

@@ -55,6 +55,14 @@ export const WebhookIcon = icon(
 );
 export const PlugIcon = icon("M5.5 2v3M10.5 2v3M3.5 5h9v3a4.5 4.5 0 0 1-9 0ZM8 12.5V15");
 export const SecretIcon = icon(box(3, 7, 10, 7), "M5.5 7V5a2.5 2.5 0 0 1 5 0v2");
+export const TableIcon = icon(box(2, 2.5, 12, 11), "M2 6.5h12M2 10h12M6.5 6.5v7");
+export const FileIcon = icon("M4 1.8h5L12.5 5.3v8.9H4ZM9 1.8v3.5h3.5");
+export const ImageIcon = icon(box(2, 2.5, 12, 11), circle(5.5, 6, 1.1), "m2.5 12 3.5-3.5 2.5 2.5 2.5-2.5 3 3");
+export const AudioIcon = icon("M6 12V3.5l7-1.5v8.5", circle(4, 12, 2), circle(11, 10.5, 2));
+export const VideoIcon = icon(box(1.5, 3.5, 9, 9), "m10.5 7 4-2.2v6.4l-4-2.2");
+export const BracesIcon = icon(
+	"M6 2.5H5A1.5 1.5 0 0 0 3.5 4v2.5L2 8l1.5 1.5V12A1.5 1.5 0 0 0 5 13.5h1M10 2.5h1A1.5 1.5 0 0 1 12.5 4v2.5L14 8l-1.5 1.5V12a1.5 1.5 0 0 1-1.5 1.5h-1",
+);
 export const SettingsIcon = icon("M2 4.5h6M12 4.5h2M2 11.5h2M8 11.5h6", circle(10, 4.5, 2), circle(6, 11.5, 2));
 export const ReferenceIcon = icon(
 	"M3 3.5A1.5 1.5 0 0 1 4.5 2H13v10H4.5A1.5 1.5 0 0 0 3 13.5Zm0 10A1.5 1.5 0 0 0 4.5 14H13v-2",
@@ -67,6 +75,8 @@ export const ChevronDownIcon = icon("m4 6 4 4 4-4");
 export const ChevronRightIcon = icon("m6 4 4 4-4 4");
 export const ChevronLeftIcon = icon("m10 4-4 4 4 4");
 export const ArrowRightIcon = icon("M3 8h10m-4-4 4 4-4 4");
+export const ArrowUpIcon = icon("M8 13V3M4 7l4-4 4 4");
+export const ArrowDownIcon = icon("M8 3v10M4 9l4 4 4-4");
 export const MoreIcon = icon(circle(3.5, 8, 0.6), circle(8, 8, 0.6), circle(12.5, 8, 0.6));
 export const MenuIcon = icon("M2.5 4.5h11M2.5 8h11M2.5 11.5h11");
 export const CopyIcon = icon(

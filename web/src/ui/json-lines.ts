@@ -6,7 +6,9 @@ export interface JsonLine {
 	key?: string;
 	/** The value, if it fits on the line. */
 	text: string;
-	kind: "string" | "number" | "boolean" | "null" | "open" | "close" | "closed" | "empty";
+	kind: "string" | "number" | "boolean" | "null" | "open" | "close" | "closed" | "empty" | "chip";
+	/** The value that a chip stands for. */
+	value?: unknown;
 	/** The number of items in a container. */
 	size?: number;
 	last: boolean;
@@ -18,15 +20,23 @@ const escaped = (key: string) => key.replaceAll("~", "~0").replaceAll("/", "~1")
 const shortened = (text: string) =>
 	text.length > 2_000 ? `${text.slice(0, 2_000)}… (${text.length - 2_000} more)` : text;
 
-/** jsonLines formats a value as lines, without the contents of collapsed containers. It stops after `most` lines. */
+/**
+ * jsonLines formats a value as lines, without the contents of collapsed containers. Values
+ * at the given paths become chips. It stops after `most` lines.
+ */
 export function jsonLines(
 	value: unknown,
 	closed: (path: string, depth: number, size: number) => boolean,
 	most = 100_000,
+	chips?: ReadonlySet<string>,
 ): JsonLine[] {
 	const lines: JsonLine[] = [];
 	const add = (value: unknown, path: string, depth: number, key: string | undefined, last: boolean) => {
 		if (lines.length >= most) return;
+		if (chips?.has(path)) {
+			lines.push({ path, depth, key, text: "", kind: "chip", value, last });
+			return;
+		}
 		if (value === null || typeof value !== "object") {
 			const kind = value === null || value === undefined ? "null" : (typeof value as "string" | "number" | "boolean");
 			lines.push({ path, depth, key, text: shortened(JSON.stringify(value) ?? "null"), kind, last });

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { cx } from "./class";
 import { CopyButton } from "./copy";
 import { ChevronDownIcon, ChevronRightIcon } from "./icons";
@@ -15,6 +15,7 @@ const colours: Record<JsonLine["kind"], string> = {
 	close: "text-muted",
 	closed: "text-muted",
 	empty: "text-muted",
+	chip: "",
 };
 
 const rowHeight = 20;
@@ -27,15 +28,23 @@ export interface JsonViewProps {
 	openDepth?: number;
 	/** The maximum height in pixels; "fill" fills the parent. */
 	height?: number | "fill";
+	/** The JSON pointers of values that are shown as `chip` shows them. */
+	chips?: ReadonlySet<string>;
+	chip?: (value: unknown) => ReactNode;
 }
 
 /** JsonView shows a value of any size. Containers expand and collapse. */
-export function JsonView({ value, label, openDepth = 2, height = 400 }: JsonViewProps) {
+export function JsonView({ value, label, openDepth = 2, height = 400, chips, chip }: JsonViewProps) {
 	const [toggled, setTurned] = useState<ReadonlySet<string>>(new Set());
 	const lines = useMemo(
 		() =>
-			jsonLines(value, (path, depth, size) => (depth >= openDepth || (depth > 0 && size > 200)) !== toggled.has(path)),
-		[value, toggled, openDepth],
+			jsonLines(
+				value,
+				(path, depth, size) => (depth >= openDepth || (depth > 0 && size > 200)) !== toggled.has(path),
+				undefined,
+				chips,
+			),
+		[value, toggled, openDepth, chips],
 	);
 	const toggle = (path: string) =>
 		setTurned((old) => {
@@ -65,7 +74,7 @@ export function JsonView({ value, label, openDepth = 2, height = 400 }: JsonView
 							style={{ ...style, right: "auto", minWidth: "100%", paddingLeft: 8 + line.depth * 16 }}
 							className="flex items-center pr-12 leading-5 whitespace-pre"
 						>
-							<Line line={line} onTurn={toggle} />
+							<Line line={line} onTurn={toggle} chip={chip} />
 						</div>
 					)}
 				</VirtualList>
@@ -74,7 +83,13 @@ export function JsonView({ value, label, openDepth = 2, height = 400 }: JsonView
 	);
 }
 
-function Line({ line, onTurn }: { line: JsonLine; onTurn: (path: string) => void }) {
+interface LineProps {
+	line: JsonLine;
+	onTurn: (path: string) => void;
+	chip: JsonViewProps["chip"];
+}
+
+function Line({ line, onTurn, chip }: LineProps) {
 	const container = line.kind === "open" || line.kind === "closed";
 	const Chevron = line.kind === "open" ? ChevronDownIcon : ChevronRightIcon;
 	return (
@@ -93,7 +108,7 @@ function Line({ line, onTurn }: { line: JsonLine; onTurn: (path: string) => void
 				<span className="w-4 shrink-0" />
 			)}
 			{line.key !== undefined && <span>{JSON.stringify(line.key)}: </span>}
-			<span className={colours[line.kind]}>{line.text}</span>
+			{line.kind === "chip" ? chip?.(line.value) : <span className={colours[line.kind]}>{line.text}</span>}
 			{line.kind === "closed" && <span className="ml-2 text-muted">{line.size}</span>}
 			{!line.last && line.kind !== "open" && <span className="text-muted">,</span>}
 		</>

@@ -1,11 +1,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
+import { callAll, type Progress } from "@/api/call-all";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Checkbox } from "@/ui/field";
 import { RetryIcon, StopIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
-import { type BulkAction, callApi, eligible, type Progress, type RetryVersion, runAll } from "./bulk";
+import { ProgressBar } from "@/ui/progress-bar";
+import { type BulkAction, callApi, eligible, type RetryVersion } from "./bulk";
 import type { Run } from "./merge";
 
 const verbs: Record<BulkAction, { name: string; doing: string; done: string }> = {
@@ -65,7 +67,7 @@ interface BulkDialogProps {
 
 function BulkDialog({ kind, runs, onClose, onDone }: BulkDialogProps) {
 	const client = useQueryClient();
-	const [progress, setProgress] = useState<Progress>();
+	const [progress, setProgress] = useState<Progress<Run>>();
 	const [over, setOver] = useState(false);
 	const [version, setVersion] = useState<RetryVersion>("pinned");
 	const stop = useRef<AbortController>(null);
@@ -74,7 +76,7 @@ function BulkDialog({ kind, runs, onClose, onDone }: BulkDialogProps) {
 		const abort = new AbortController();
 		stop.current = abort;
 		setProgress({ done: 0, failed: [] });
-		await runAll(runs, (run) => callApi(kind, run, version), setProgress, abort.signal);
+		await callAll(runs, (run) => callApi(kind, run, version), setProgress, abort.signal);
 		setOver(true);
 		onDone();
 		void client.invalidateQueries({ queryKey: ["runs", "all"] });
@@ -122,38 +124,18 @@ function BulkDialog({ kind, runs, onClose, onDone }: BulkDialogProps) {
 					onChange={(event) => setVersion(event.target.checked ? "current" : "pinned")}
 				/>
 			)}
-			{progress && <Bar value={progress.done} max={runs.length} label={doing} />}
+			{progress && <ProgressBar value={progress.done} max={runs.length} label={doing} />}
 			{progress && progress.failed.length > 0 && <Failures progress={progress} />}
 		</Dialog>
 	);
 }
 
-function Bar({ value, max, label }: { value: number; max: number; label: string }) {
-	return (
-		<div className="flex items-center gap-3">
-			<div
-				role="progressbar"
-				aria-label={label}
-				aria-valuenow={value}
-				aria-valuemin={0}
-				aria-valuemax={max}
-				className="h-2 flex-1 overflow-hidden rounded-full bg-sunken"
-			>
-				<div className="h-full bg-accent" style={{ width: `${(value / Math.max(1, max)) * 100}%` }} />
-			</div>
-			<span className="text-12 text-muted tabular">
-				{value} of {max}
-			</span>
-		</div>
-	);
-}
-
-function Failures({ progress }: { progress: Progress }) {
+function Failures({ progress }: { progress: Progress<Run> }) {
 	return (
 		<div>
 			<p className="mb-2 font-medium">{progress.failed.length} failed</p>
 			<ul className="flex max-h-60 flex-col overflow-y-auto rounded-8 border">
-				{progress.failed.map(({ run, error }) => (
+				{progress.failed.map(({ item: run, error }) => (
 					<li key={run.id} className="border-b px-3 py-2 last:border-b-0">
 						<Link to="/runs/$id" params={{ id: run.id }} className="block truncate">
 							{run.workflow_name}

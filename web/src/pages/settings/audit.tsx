@@ -124,6 +124,12 @@ function Target({ entry }: { entry: Entry }) {
 				{entry.target_id}
 			</Link>
 		);
+	if (entry.target_type === "table")
+		return (
+			<Link to="/tables/$id" params={{ id: entry.target_id }}>
+				{entry.target_id}
+			</Link>
+		);
 	return entry.target_id;
 }
 

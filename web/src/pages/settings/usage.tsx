@@ -4,12 +4,13 @@ import { api, got, type Schema } from "@/api/client";
 import { useFilters } from "@/shell/filters";
 import { Badge } from "@/ui/badge";
 import { NativeSelect } from "@/ui/field";
+import { formatBytes, formatNumber } from "@/ui/format";
 import { PageHeader } from "@/ui/page";
 import { ErrorState, Skeleton, SkeletonRows } from "@/ui/states";
 import { Card, Table } from "@/ui/table";
 import type { Series } from "./chart";
 import { SettingsFrame } from "./frame";
-import { type Day, fillDays, formatBytes, formatNumber, planName } from "./plan";
+import { type Day, fillDays, planName } from "./plan";
 
 const Chart = lazy(() => import("./chart").then(({ Chart }) => ({ default: Chart })));
 
@@ -157,6 +158,19 @@ function limitRows({ limits, current }: Schema["Usage"]): LimitRow[] {
 		{ name: "Secrets", used: current.secrets, limit: limits.secrets, write: formatNumber },
 		{ name: "Variables", used: current.variables, limit: limits.variables, write: formatNumber },
 		{ name: "Total size of variables", used: current.variable_bytes, limit: limits.variable_bytes, write: formatBytes },
+		{ name: "Tables", used: current.tables, limit: limits.tables, write: formatNumber },
+		{ name: "Rows of all tables", used: current.table_rows, limit: limits.table_rows, write: formatNumber },
+		{ name: "Keys", used: current.state_keys, limit: limits.state_keys, write: formatNumber },
+		{ name: "Total size of rows and keys", used: current.stored_bytes, limit: limits.stored_bytes, write: formatBytes },
+		{
+			name: "Total size of files",
+			used: current.stored_file_bytes,
+			limit: limits.stored_file_bytes,
+			write: formatBytes,
+		},
+		{ name: "Size of a file", limit: limits.file_bytes, write: formatBytes },
+		{ name: "Files that a run creates", limit: limits.run_file_bytes, write: formatBytes },
+		{ name: "Size of a row", limit: limits.row_bytes, write: formatBytes },
 		{ name: "Queued runs", limit: limits.queued_runs, write: formatNumber },
 		{ name: "Steps per workflow", limit: limits.steps_per_workflow, write: formatNumber },
 		{ name: "Executed steps per run", limit: limits.steps_per_run, write: formatNumber },

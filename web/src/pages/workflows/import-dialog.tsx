@@ -1,15 +1,14 @@
 import type { EditorView } from "@codemirror/view";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type DragEvent, useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { toApiError } from "@/api/error";
 import { importText, nameFor, offsetOf, type Problem, problemsOf } from "@/shared/workflow/import";
 import { Button } from "@/ui/button";
-import { cx } from "@/ui/class";
 import { Dialog } from "@/ui/dialog";
 import { CodeEditor } from "@/ui/editor";
 import { Field } from "@/ui/field";
-import { UploadIcon } from "@/ui/icons";
+import { FileDrop } from "@/ui/file-drop";
 import { sentence } from "@/ui/sentence";
 import { ErrorNote } from "@/ui/states";
 
@@ -78,7 +77,11 @@ export default function ImportDialog({ onOpenChange }: { onOpenChange: (open: bo
 				</>
 			}
 		>
-			<FileDrop name={file} onFile={(chosen) => reading.mutate(chosen)} />
+			<FileDrop
+				name={file}
+				accept=".yaml,.yml,.json,application/json,application/yaml"
+				onFiles={([chosen]) => reading.mutate(chosen)}
+			/>
 			<Field label="Definition">
 				<CodeEditor
 					label="Workflow definition"
@@ -93,48 +96,6 @@ export default function ImportDialog({ onOpenChange }: { onOpenChange: (open: bo
 			{problems.length > 0 && <Problems problems={problems} text={text} view={view} />}
 			{error && <ErrorNote error={error} />}
 		</Dialog>
-	);
-}
-
-function FileDrop({ name, onFile }: { name?: string; onFile: (file: File) => void }) {
-	const input = useRef<HTMLInputElement>(null);
-	const [over, setOver] = useState(false);
-	const drop = (event: DragEvent) => {
-		event.preventDefault();
-		setOver(false);
-		const [file] = event.dataTransfer.files;
-		if (file) onFile(file);
-	};
-	return (
-		<section
-			aria-label="File"
-			onDragOver={(event) => {
-				event.preventDefault();
-				setOver(true);
-			}}
-			onDragLeave={() => setOver(false)}
-			onDrop={drop}
-			className={cx(
-				"flex flex-wrap items-center gap-3 rounded-8 border border-dashed border-control px-3 py-3",
-				over && "border-accent bg-accent-soft",
-			)}
-		>
-			<Button icon={UploadIcon} onClick={() => input.current?.click()}>
-				Choose a file
-			</Button>
-			<span className="min-w-0 flex-1 truncate text-muted">{name ?? "or drop one here"}</span>
-			<input
-				ref={input}
-				type="file"
-				accept=".yaml,.yml,.json,application/json,application/yaml"
-				hidden
-				onChange={(event) => {
-					const [file] = event.target.files ?? [];
-					if (file) onFile(file);
-					event.target.value = "";
-				}}
-			/>
-		</section>
 	);
 }
 

@@ -44,11 +44,46 @@ describe("the payload of a run", () => {
 			.toEqual({ payload: { id: 7 } });
 	});
 
+	it("of the last run keeps its files, and says which it cannot keep", async () => {
+		const reference = (id: string, name: string) => ({ $file: id, name, type: "image/png", size: 1, sha256: "a1" });
+		const payload = { photo: reference("file_1", "a.png"), order: { scan: reference("file_2", "b.png") } };
+		const trigger = { payload, payload_files: ["/order/scan", "/photo"] };
+		const answers = { [at]: { id: "run_2" }, "GET /v1/runs/run_1": { trigger } };
+		const { screen, user, calls } = await renderPage(<StartDialog workflow={ran} onOpenChange={() => {}} />, {
+			answers,
+		});
+		await user.click(await screen.findByRole("button", { name: "Use payload of last run" }));
+		await screen.findByText(/plain data instead of this file: b\.png \(\/order\/scan\)/);
+		await user.click(screen.getByRole("button", { name: "Run" }));
+		await expect
+			.poll(() => calls.find(({ method }) => method === "POST")?.body, { timeout: 30_000 })
+			.toEqual({ payload: { order: payload.order }, files: { photo: "file_1" } });
+	});
+
 	it("stays if the server rejects it", async () => {
 		const answers = { [at]: errorResponse(409, "workflow_not_runnable", "it has no steps") };
 		const { screen, user } = await renderPage(<StartDialog workflow={workflow} onOpenChange={() => {}} />, { answers });
 		await user.click(screen.getByRole("button", { name: "Run" }));
 		expect((await screen.findByRole("alert")).textContent).toContain("It has no steps.");
 		screen.getByRole("dialog", { name: "Run “Orders”" });
+	});
+
+	it("includes uploaded files", async () => {
+		const created = new Response(null, { status: 201, headers: { Location: "/ui/v1/files/uploads/file_1" } });
+		const answers = { [at]: { id: "run_2" }, "POST /v1/files/uploads": created };
+		const { screen, user, calls, container } = await renderPage(
+			<StartDialog workflow={workflow} onOpenChange={() => {}} />,
+			{ answers },
+		);
+		const input = container.ownerDocument.querySelector<HTMLInputElement>("input[type=file]");
+		await user.upload(input as HTMLInputElement, new File([], "photo.jpg", { type: "image/jpeg" }));
+		const member = await screen.findByRole("textbox", { name: "Member of the payload for photo.jpg" });
+		await user.clear(member);
+		await user.type(member, "picture");
+		await writeCode("Payload", '{"total": 12}');
+		await user.click(screen.getByRole("button", { name: "Run" }));
+		await expect
+			.poll(() => calls.find(({ path }) => path.endsWith("/runs"))?.body, { timeout: 30_000 })
+			.toEqual({ payload: { total: 12 }, files: { picture: "file_1" } });
 	});
 });

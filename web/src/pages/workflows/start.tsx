@@ -2,6 +2,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, got } from "@/api/client";
+import { AttachFiles } from "@/shared/files/attach-files";
+import { type Attachment, keptFiles, startWith } from "@/shared/files/attachment";
+import { LostFiles } from "@/shared/files/lost-files";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { CodeEditor } from "@/ui/editor";
@@ -22,6 +25,7 @@ export function StartDialog({
 	const { id, name, activity } = workflow;
 	const [text, setText] = useState("{}");
 	const [problem, setProblem] = useState<string>();
+	const [attached, setAttached] = useState<readonly Attachment[]>([]);
 	const navigate = useNavigate();
 	const client = useQueryClient();
 	const last = useQuery({
@@ -32,7 +36,12 @@ export function StartDialog({
 	});
 	const start = useMutation({
 		mutationFn: (payload: Record<string, unknown>) =>
-			got(api.POST("/v1/workflows/{workflow_id}/runs", { params: { path: { workflow_id: id } }, body: { payload } })),
+			got(
+				api.POST("/v1/workflows/{workflow_id}/runs", {
+					params: { path: { workflow_id: id } },
+					body: startWith(payload, attached, keptFiles(payload, last.data?.trigger)),
+				}),
+			),
 		meta: { quiet: true },
 		onSuccess: (run) => {
 			void client.invalidateQueries({ queryKey: ["runs"] });
@@ -77,6 +86,8 @@ export function StartDialog({
 					onReady={(editor) => editor.focus()}
 				/>
 			</Field>
+			<LostFiles payload={readPayload(text).payload} earlier={last.data?.trigger} />
+			<AttachFiles attached={attached} onChange={setAttached} />
 			{start.error && <ErrorNote error={start.error} />}
 		</Dialog>
 	);

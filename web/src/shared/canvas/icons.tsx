@@ -5,6 +5,7 @@ import {
 	EditIcon,
 	type Icon,
 	icon,
+	KeyIcon,
 	LogIcon,
 	StopIcon,
 	WorkflowIcon,
@@ -40,6 +41,8 @@ const families: Record<string, Icon> = {
 	mail: MailIcon,
 	data: EditIcon,
 	http: GlobeIcon,
+	table: TableIcon,
+	state: KeyIcon,
 };
 
 /** actionIcon returns the icon of an action, or a generic one for unknown integrations. */

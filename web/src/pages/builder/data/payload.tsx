@@ -1,5 +1,8 @@
 import { useState } from "react";
 import { useDocument, useEditor, useEditorState } from "@/pages/builder/state";
+import { AttachFiles } from "@/shared/files/attach-files";
+import type { Started } from "@/shared/files/attachment";
+import { LostFiles } from "@/shared/files/lost-files";
 import { triggerInfo } from "@/shared/triggers";
 import { isObject, type Json } from "@/shared/workflow/model";
 import { CodeEditor } from "@/ui/editor";
@@ -11,8 +14,9 @@ import { useDataRun } from "./use-data";
 
 /** PayloadEditor edits the payload of the next draft run. */
 export function PayloadEditor() {
-	const [{ payload }, replay] = useReplayState();
-	const last = useRun(useDataRun()).data?.trigger.payload as Json | undefined;
+	const [{ payload, attached }, replay] = useReplayState();
+	const trigger = useRun(useDataRun()).data?.trigger;
+	const last = trigger?.payload as Json | undefined;
 	const value = payload ?? last ?? {};
 	const requests = useRequests();
 	const [typed, setTyped] = useState<{ text: string; of: Json }>();
@@ -65,6 +69,8 @@ export function PayloadEditor() {
 					This is not a valid JSON object yet.
 				</p>
 			)}
+			<LostFiles payload={isObject(value) ? value : undefined} earlier={trigger as Started | undefined} />
+			<AttachFiles attached={attached} onChange={(attached) => replay.set({ attached })} />
 		</div>
 	);
 }

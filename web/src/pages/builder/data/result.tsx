@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from "react";
+import { RunData } from "@/shared/files/run-data";
 import { cx } from "@/ui/class";
-import { JsonView } from "@/ui/json";
 import type { Status } from "@/ui/status";
 import { StatusBadge } from "@/ui/status";
 import { Duration, timeOfDay } from "@/ui/time";
@@ -18,6 +18,9 @@ export interface ResultProps {
 	since?: string | null;
 	input?: unknown;
 	output?: unknown;
+	/** The JSON pointers of the references to files. */
+	inputFiles?: readonly string[];
+	outputFiles?: readonly string[];
 	error: { code: string; message: string } | null;
 	reason: string | null;
 	logs?: readonly LogEntry[];
@@ -28,7 +31,19 @@ export interface ResultProps {
 type Part = "output" | "input" | "logs";
 
 /** ResultView shows the outcome of a step: its status, and its output, input or logs. */
-export function ResultView({ status, duration, since, input, output, error, reason, logs, aside }: ResultProps) {
+export function ResultView({
+	status,
+	duration,
+	since,
+	input,
+	output,
+	inputFiles,
+	outputFiles,
+	error,
+	reason,
+	logs,
+	aside,
+}: ResultProps) {
 	const [part, setPart] = useState<Part>("output");
 	const parts: { value: Part; label: string }[] = [
 		{ value: "output", label: "Output" },
@@ -69,8 +84,8 @@ export function ResultView({ status, duration, since, input, output, error, reas
 			)}
 			{reason && <p className="mx-4 mb-2 rounded-6 bg-waiting-soft px-3 py-2 break-words text-waiting">{reason}</p>}
 			<div className="min-h-0 flex-1 overflow-auto px-4 pb-3">
-				{part === "output" && <JsonView label="Output" value={output ?? {}} height="fill" />}
-				{part === "input" && <JsonView label="Input" value={input ?? {}} height="fill" />}
+				{part === "output" && <RunData label="Output" value={output ?? {}} files={outputFiles} height="fill" />}
+				{part === "input" && <RunData label="Input" value={input ?? {}} files={inputFiles} height="fill" />}
 				{part === "logs" && <Logs logs={logs ?? []} />}
 			</div>
 		</div>

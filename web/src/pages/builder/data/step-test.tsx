@@ -78,13 +78,15 @@ function Outcome({ test }: { test: StepTest | undefined }) {
 			</div>
 		);
 	}
-	const { status, input, output, error, reason, logs, duration_ms } = test.result;
+	const { status, input, output, input_files, output_files, error, reason, logs, duration_ms } = test.result;
 	return (
 		<ResultView
 			status={status}
 			duration={duration_ms}
 			input={input}
 			output={output}
+			inputFiles={input_files}
+			outputFiles={output_files}
 			error={error}
 			reason={reason}
 			logs={logs}

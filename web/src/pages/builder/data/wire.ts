@@ -1,4 +1,5 @@
 import { api, got, type Schema } from "@/api/client";
+import { type FileMember, startWith } from "@/shared/files/attachment";
 import type { Doc, Json } from "@/shared/workflow/model";
 import type { Answer, Question } from "../inspector/expression/preview";
 
@@ -53,8 +54,14 @@ export function testStep(
 }
 
 /** runDraft starts a run of the document. */
-export function runDraft(workflow: string, draft: ReturnType<typeof draftBody>, payload: Json): Promise<Schema["Run"]> {
+export async function runDraft(
+	workflow: string,
+	draft: ReturnType<typeof draftBody>,
+	payload: Json,
+	attached: readonly FileMember[],
+	kept: readonly FileMember[],
+): Promise<Schema["Run"]> {
 	const params = { path: { workflow_id: workflow } };
-	const body = { ...draft, payload: payload as Record<string, never> };
+	const body = { ...draft, ...startWith(payload as Record<string, never>, attached, kept) };
 	return got(api.POST("/v1/workflows/{workflow_id}/runs", { params, body }));
 }

@@ -7,6 +7,7 @@ import { Button, IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { ChevronLeftIcon, ClockIcon, icon, PlayIcon, SettingsIcon, WarningIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
+import { KeysButton } from "./keys";
 import { Save } from "./save";
 import { StateSwitch } from "./state-switch";
 
@@ -37,6 +38,7 @@ export function Header({ narrow = false }: { narrow?: boolean }) {
 			<Views />
 			<ProblemsButton />
 			<VersionsButton />
+			<KeysButton />
 			{narrow && <IconButton icon={SettingsIcon} label="Workflow settings" onClick={() => editor.reveal(null, null)} />}
 			{mayRun && (
 				<Button icon={PlayIcon} busy={running} onClick={run} title={`Run (${keyLabels("Mod+Enter").join("+")})`}>

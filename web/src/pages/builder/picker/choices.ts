@@ -57,8 +57,16 @@ export function stepOf(action: Pick<Action, "name" | "title">): NewStep {
 	return { id: idFrom(action.name.split(".").at(-1) ?? action.name), name: action.title, uses: action.name };
 }
 
-const families: Record<string, string> = { flow: "Flow", http: "Web", data: "Data", code: "Data", log: "Data" };
-const order = ["Web", "Data", "Flow"];
+const families: Record<string, string> = {
+	flow: "Flow",
+	http: "Web",
+	data: "Data",
+	code: "Data",
+	log: "Data",
+	table: "Tables and keys",
+	state: "Tables and keys",
+};
+const order = ["Web", "Data", "Flow", "Tables and keys"];
 
 /** The actions and blocks, grouped. */
 export function stepChoices(actions: readonly Action[]): Choice[] {

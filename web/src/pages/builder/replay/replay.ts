@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { type Editor, useEditor } from "@/pages/builder/state";
+import { type FileMember, keptFiles, type Started } from "@/shared/files/attachment";
 import { find, isObject, type Json, pin, title, unpin } from "@/shared/workflow/model";
 import { gather, pathFor, type RunData } from "../data/gather";
 import { useRun } from "../data/queries";
@@ -34,7 +35,8 @@ export function useReplay(): Replaying {
 			running,
 			run: () => {
 				const payload = replay.get().payload ?? read?.trigger.payload ?? {};
-				void startDraft(editor, replay, payload).then((started) => {
+				const kept = keptFiles(payload as Record<string, unknown>, read?.trigger as Started | undefined);
+				void startDraft(editor, replay, payload, kept).then((started) => {
 					if (started) void client.invalidateQueries({ queryKey: ["runs", "recent"] });
 				});
 			},
@@ -48,12 +50,18 @@ export function useReplay(): Replaying {
 }
 
 /** Starts a run of the current document, saved or not, and shows it. */
-export async function startDraft(editor: Editor, replay: Replay, payload: Json): Promise<boolean> {
+export async function startDraft(
+	editor: Editor,
+	replay: Replay,
+	payload: Json,
+	kept: readonly FileMember[] = [],
+): Promise<boolean> {
 	if (replay.get().starting) return false;
 	editor.test(true);
 	replay.set({ starting: true, startError: null, tab: "run" });
 	try {
-		const run = await runDraft(editor.id, draftBody(editor.doc, editor.get().stored.doc.pinned), payload);
+		const draft = draftBody(editor.doc, editor.get().stored.doc.pinned);
+		const run = await runDraft(editor.id, draft, payload, replay.get().attached, kept);
 		replay.draw(run.id);
 		editor.announce("The draft is running.");
 		return true;

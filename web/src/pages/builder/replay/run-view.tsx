@@ -107,6 +107,8 @@ function SelectedStep() {
 						since={ran.finished_at === null ? ran.started_at : null}
 						input={ran.input}
 						output={ran.output}
+						inputFiles={ran.input_files}
+						outputFiles={ran.output_files}
 						error={ran.error}
 						reason={ran.reason}
 						aside={

@@ -1,6 +1,7 @@
 import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 import { type Editor, useEditor } from "@/pages/builder/state";
+import type { Attachment } from "@/shared/files/attachment";
 import type { Json } from "@/shared/workflow/model";
 import type { Tested } from "../data/wire";
 import { emptyStream, type StreamState } from "./stream-state";
@@ -28,6 +29,8 @@ export interface ReplayState {
 	readonly tests: Readonly<Record<string, StepTest>>;
 	/** The payload of the next draft run; undefined until one is selected. */
 	readonly payload: Json | undefined;
+	/** The files that the next draft run starts with. */
+	readonly attached: readonly Attachment[];
 	readonly tab: "test" | "run" | "data";
 }
 
@@ -41,6 +44,7 @@ export class Replay {
 		rounds: {},
 		tests: {},
 		payload: undefined,
+		attached: [],
 		tab: "test",
 	}));
 

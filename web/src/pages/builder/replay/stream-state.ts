@@ -30,7 +30,8 @@ export function applyEvent(stream: StreamState, event: { type: string; data: unk
 	}
 }
 
-export type DrawnStep = RunStep & Partial<Pick<Schema["RunStep"], "input" | "attempts" | "name" | "type">>;
+export type DrawnStep = RunStep &
+	Partial<Pick<Schema["RunStep"], "input" | "input_files" | "output_files" | "attempts" | "name" | "type">>;
 
 export interface FollowedRun {
 	readonly head: RunHead | Schema["Run"] | null;

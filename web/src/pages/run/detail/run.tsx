@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { RunData } from "@/shared/files/run-data";
 import { originOf } from "@/shared/run/origin";
 import { Until } from "@/shared/run/until";
 import { reasonText } from "@/shared/run/words";
@@ -47,7 +48,14 @@ export function RunDetail({ run, record, selection, bare }: DetailProps) {
 							<div className="h-full px-4 pb-4">
 								{trigger.isPending && <Skeleton className="h-32 w-full" />}
 								{trigger.error && <ErrorState error={trigger.error} onRetry={() => void trigger.refetch()} />}
-								{trigger.data && <JsonView value={trigger.data.payload} label="Payload" height="fill" />}
+								{trigger.data && (
+									<RunData
+										value={trigger.data.payload}
+										files={trigger.data.payload_files}
+										label="Payload"
+										height="fill"
+									/>
+								)}
 							</div>
 						),
 					},

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
+import { RunData } from "@/shared/files/run-data";
 import { find, title } from "@/shared/workflow/model";
-import { JsonView } from "@/ui/json";
 import { ErrorState, Skeleton } from "@/ui/states";
 import { StatusBadge } from "@/ui/status";
 import { Tabs } from "@/ui/tabs";
@@ -22,14 +22,19 @@ export function StepDetail({ run, record, doc, selection, bare }: DetailProps) {
 	const body = useStep(run, record, path);
 	const tab = names.find((one) => one === selection.tab) ?? "summary";
 	const scroll = (content: ReactNode) => <div className="h-full overflow-y-auto px-4 pb-4">{content}</div>;
-	const json = (label: string, value: Record<string, unknown> | undefined, none: string) => {
+	const json = (
+		label: string,
+		value: Record<string, unknown> | undefined,
+		files: readonly string[] | undefined,
+		none: string,
+	) => {
 		if (!head || head.status === "skipped") return scroll(<EmptyText>{none}</EmptyText>);
 		if (body.error) return <ErrorState error={body.error} onRetry={() => void body.refetch()} />;
 		if (!value) return scroll(<Skeleton className="h-32 w-full" />);
 		if (Object.keys(value).length === 0) return scroll(<EmptyText>{none}</EmptyText>);
 		return (
 			<div className="h-full px-4 pb-4">
-				<JsonView value={value} label={label} height="fill" />
+				<RunData value={value} files={files} label={label} height="fill" />
 			</div>
 		);
 	};
@@ -60,13 +65,18 @@ export function StepDetail({ run, record, doc, selection, bare }: DetailProps) {
 						label: "Summary",
 						content: scroll(<StepSummary run={run} record={record} spot={spot} path={path} body={body.data} />),
 					},
-					{ value: "input", label: "Input", content: json("Input", body.data?.input, "This step has no input.") },
+					{
+						value: "input",
+						label: "Input",
+						content: json("Input", body.data?.input, body.data?.input_files, "This step has no input."),
+					},
 					{
 						value: "output",
 						label: "Output",
 						content: json(
 							"Output",
 							body.data?.output,
+							body.data?.output_files,
 							head?.finished_at ? "This step has no output." : "No output yet.",
 						),
 					},

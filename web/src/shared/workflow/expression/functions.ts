@@ -64,7 +64,7 @@ export const functions: readonly ExpressionFunction[] = [
 	{ name: "toPairs", signature: "toPairs(map) array", doc: "A list of [key, value], sorted by key." },
 	{ name: "fromPairs", signature: "fromPairs(list) map", doc: "A map from a list of [key, value]; a later key replaces an earlier one." },
 	{ name: "get", signature: "get(value, key) any", doc: "The member of a map or list, like value[key]." },
-	{ name: "type", signature: "type(value) string", doc: "The type of a value: \"nil\", \"bool\", \"int\", \"float\", \"string\", \"array\", \"map\" or \"time\"." },
+	{ name: "type", signature: "type(value) string", doc: "The type of a value: \"nil\", \"bool\", \"int\", \"float\", \"string\", \"array\", \"map\", \"time\" or \"file\"." },
 	{ name: "string", signature: "string(value) string", doc: "The value as text, as in a template." },
 	{ name: "toJSON", signature: "toJSON(value) string", doc: "The value as compact JSON." },
 	{ name: "fromJSON", signature: "fromJSON(text) any", doc: "The value of JSON text." },

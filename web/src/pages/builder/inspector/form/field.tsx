@@ -14,13 +14,16 @@ const nested = new Set(["object", "map", "list", "variants", "any"]);
 export function SchemaField(props: NestingProps) {
 	const { plan, value, onChange, pointer, expressions = true } = props;
 	const bare = plan.kind === "expression";
-	const offered = (expressions === "text" ? plan.kind === "text" : expressions) && !bare && plan.kind !== "code";
+	// There is no plain way to write a file.
+	const file = plan.kind === "file";
+	const offered =
+		(expressions === "text" ? plan.kind === "text" : expressions) && !bare && !file && plan.kind !== "code";
 	const dynamic = offered && typeof value === "string" && spans(value).length > 0;
 	// A field that contained an expression stays an expression editor while it is rewritten.
 	const [wanted, setWanted] = useState(dynamic);
 	if (dynamic && !wanted) setWanted(true);
 	const [typing, setTyping] = useState(false);
-	const expression = bare || wanted;
+	const expression = bare || file || wanted;
 	const error = useProblem(pointer, expression || !nested.has(plan.kind));
 	const toggle = () => {
 		setTyping(true);
@@ -49,7 +52,7 @@ export function SchemaField(props: NestingProps) {
 						pointer={pointer}
 						form={bare ? "bare" : "template"}
 						lines={plan.kind === "lines" || plan.kind === "any"}
-						placeholder={plan.placeholder}
+						placeholder={plan.placeholder ?? (file ? "${{ trigger.payload.file }}" : undefined)}
 						autoFocus={typing}
 					/>
 				) : (

@@ -57,6 +57,7 @@ describe("a field", () => {
 		["to", { type: "array", items: { type: "string" } }, "list"],
 		["either", { oneOf: [{ type: "string" }, { type: "object" }] }, "variants"],
 		["anything", {}, "any"],
+		["attachment", { format: "file" }, "file"],
 	])("%s of %j is rendered as %s", (name, schema, kind) => {
 		expect(field(name, schema).kind).toBe(kind);
 	});

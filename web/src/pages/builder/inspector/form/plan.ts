@@ -18,6 +18,8 @@ export type Kind =
 	| "any"
 	/** The id of another workflow. */
 	| "workflow"
+	/** A file of an earlier step, as an expression. */
+	| "file"
 	/** A bare expression. */
 	| "expression";
 
@@ -106,6 +108,7 @@ export function planField(name: string, schema: JsonSchema, root: JsonSchema, re
 function kindOf(name: string, schema: JsonSchema): Kind {
 	if (schema.oneOf && schema.oneOf.length > 1) return "variants";
 	if (schema.enum) return "choice";
+	if (schema.format === "file") return "file";
 	const types = typesOf(schema).filter((type) => type !== "null");
 	if (types.length === 0) return schema.properties ? "object" : "any";
 	if (types.length > 1) return types.every((type) => type !== "object" && type !== "array") ? "text" : "any";

@@ -1,0 +1,263 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/table"
+)
+
+const tableColumns = `id, workspace_id, name, columns, key_column, last_column, row_count, row_bytes, created_at, created_by, updated_at, updated_by`
+
+const selectTable = `SELECT ` + tableColumns + ` FROM data_tables `
+
+func scanTable(r database.Row) (t table.Table, err error) {
+	var columns []byte
+	err = r.Scan(&t.ID, &t.WorkspaceID, &t.Name, &columns, &t.Key, &t.LastColumn, &t.Rows, &t.Bytes, &t.CreatedAt, &t.CreatedBy, &t.UpdatedAt, &t.UpdatedBy)
+	if err != nil {
+		return t, err
+	}
+	return t, json.Unmarshal(columns, &t.Columns)
+}
+
+// tableOf finds a table by id or name. No table has the id of another as its name.
+func tableOf(c database.Conn, workspaceID, ref string) (*table.Table, error) {
+	found, err := database.One(c, selectTable+`WHERE id = $1 AND workspace_id = $2`, []any{ref, workspaceID}, scanTable)
+	if err != nil || found != nil {
+		return found, err
+	}
+	return database.One(c, selectTable+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, ref}, scanTable)
+}
+
+// InsertTable implements table.Store.
+func (s *Store) InsertTable(ctx context.Context, t table.Table, atMost int, entry audit.Entry) (outcome table.Outcome, err error) {
+	columns, err := json.Marshal(t.Columns)
+	if err != nil {
+		return 0, err
+	}
+	err = s.write(ctx, func(tx *transaction) error {
+		outcome = table.Created
+		have, err := lockState(tx, t.WorkspaceID)
+		if err != nil {
+			return err
+		}
+		taken, err := tableNamed(tx, t.WorkspaceID, t.Name)
+		switch {
+		case err != nil:
+			return err
+		case taken:
+			outcome = table.NameTaken
+			return nil
+		case have.tables >= atMost:
+			outcome = table.TooMany
+			return nil
+		}
+		if err := tx.Do(`INSERT INTO data_tables (`+tableColumns+`) VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10)`,
+			t.ID, t.WorkspaceID, t.Name, string(columns), t.Key, t.LastColumn, t.CreatedAt, t.CreatedBy, t.UpdatedAt, t.UpdatedBy); err != nil {
+			return err
+		}
+		if err := addState(tx, t.WorkspaceID, stateUsage{tables: 1}); err != nil {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return outcome, err
+}
+
+func tableNamed(c database.Conn, workspaceID, name string) (bool, error) {
+	n, err := database.Number(c, `SELECT count(*) FROM data_tables WHERE workspace_id = $1 AND name = $2`, workspaceID, name)
+	return n > 0, err
+}
+
+// Table implements table.Store.
+func (s *Store) Table(ctx context.Context, workspaceID, ref string) (found *table.Table, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = tableOf(c, workspaceID, ref)
+		return err
+	})
+	return found, err
+}
+
+// Tables implements table.Store.
+func (s *Store) Tables(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[table.Table], error) {
+	var found []table.Table
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectTable+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, scanTable)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(t table.Table) string { return t.Name }), err
+}
+
+// ChangeTable implements table.Store.
+func (s *Store) ChangeTable(ctx context.Context, scope table.Scope, change func(table.Table) (table.Change, error), entry audit.Entry) (changed table.Table, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		t, err := openTable(tx, scope)
+		if err != nil {
+			return err
+		}
+		c, err := change(t.table)
+		if err != nil {
+			return err
+		}
+		if c.Table.Name != t.table.Name {
+			taken, err := tableNamed(tx, scope.WorkspaceID, c.Table.Name)
+			if err != nil {
+				return err
+			}
+			if taken {
+				return table.Taken(c.Table.Name)
+			}
+		}
+		if changed, err = t.change(c); err != nil {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return changed, err
+}
+
+// change applies a change to the definition of the table and to its rows.
+func (t *tableTx) change(c table.Change) (table.Table, error) {
+	next := c.Table
+	columns, err := json.Marshal(next.Columns)
+	if err != nil {
+		return next, err
+	}
+	if err := t.tx.Do(`UPDATE data_tables SET name = $1, columns = $2, last_column = $3, updated_at = $4, updated_by = $5 WHERE id = $6 AND workspace_id = $7`,
+		next.Name, string(columns), next.LastColumn, next.UpdatedAt, next.UpdatedBy, next.ID, next.WorkspaceID); err != nil {
+		return next, err
+	}
+	for _, column := range c.Unindex {
+		if err := t.tx.Do(`INSERT INTO table_remains (table_id, column_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, next.ID, column); err != nil {
+			return next, err
+		}
+	}
+	for _, column := range c.Reindex {
+		for _, statement := range []string{`DELETE FROM table_remains WHERE table_id = $1 AND column_id = $2`, `DELETE FROM table_index WHERE table_id = $1 AND column_id = $2`} {
+			if err := t.tx.Do(statement, next.ID, column); err != nil {
+				return next, err
+			}
+		}
+	}
+	if c.Rewrite || c.Reindex != nil {
+		if err := t.rewrite(c); err != nil {
+			return next, err
+		}
+	}
+	t.table = next
+	if err := t.count(); err != nil {
+		return next, err
+	}
+	next.Rows, next.Bytes = t.table.Rows+t.grown.rows, t.table.Bytes+t.grown.bytes
+	return next, nil
+}
+
+// rewrite converts every row and builds new indexes.
+func (t *tableTx) rewrite(c table.Change) error {
+	var reindex []table.Column
+	if c.Reindex != nil {
+		reindex = indexedColumns(c.Table, c.Reindex)
+	}
+	// The rows are read first: writes would disturb the iteration.
+	var rows []stored
+	if err := scanRows(t.tx, t.table, table.Plan{}, nil, func(r stored) bool { rows = append(rows, r); return true }); err != nil {
+		return err
+	}
+	for _, old := range rows {
+		next := old
+		if c.Rewrite {
+			converted, err := c.Convert(old.Record)
+			if err != nil {
+				return err
+			}
+			next.Record = converted
+			data, err := t.encode(converted)
+			if err != nil {
+				return err
+			}
+			if err := t.update(c.Table, converted, data); err != nil {
+				return err
+			}
+			if err := t.holdFiles(c.Table, old.Cells, converted); err != nil {
+				return err
+			}
+			t.grown.bytes += len(data) - old.size
+		}
+		if err := t.index(reindex, next.Record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteTable implements table.Store. The rows are removed by PurgeTables.
+func (s *Store) DeleteTable(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		deleted = false
+		if _, err := lockState(tx, workspaceID); err != nil {
+			return err
+		}
+		t, err := database.One(tx, selectTable+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanTable)
+		if err != nil || t == nil {
+			return err
+		}
+		deleted = true
+		if err := tx.Do(`DELETE FROM data_tables WHERE id = $1 AND workspace_id = $2`, id, workspaceID); err != nil {
+			return err
+		}
+		if err := tx.Do(`INSERT INTO table_remains (table_id, column_id) VALUES ($1, '')`, id); err != nil {
+			return err
+		}
+		if err := addState(tx, workspaceID, stateUsage{tables: -1, rows: -t.Rows, bytes: -t.Bytes}); err != nil {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return deleted, err
+}
+
+// PurgeTables removes up to limit rows of deleted tables and indexes. It returns true
+// if there is more to do.
+func (s *Store) PurgeTables(ctx context.Context, limit int) (more bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		more = false
+		type remains struct{ table, column string }
+		rest, err := database.One(tx, `SELECT table_id, column_id FROM table_remains LIMIT 1`, nil, func(r database.Row) (rest remains, err error) {
+			err = r.Scan(&rest.table, &rest.column)
+			return rest, err
+		})
+		if err != nil || rest == nil {
+			return err
+		}
+		more = true
+		// An UPDATE locks the row: a column that is being indexed again removes it first.
+		if n, err := tx.Exec(`UPDATE table_remains SET column_id = column_id WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column); err != nil || n == 0 {
+			return err
+		}
+		const entries = `DELETE FROM table_index WHERE (table_id, column_id, value, row_id) IN
+			(SELECT table_id, column_id, value, row_id FROM table_index WHERE table_id = $1 AND column_id >= $2 AND column_id <= $3 LIMIT $4)`
+		last := rest.column
+		if last == "" {
+			last = "~" // sorts after every column
+		}
+		n, err := tx.Exec(entries, rest.table, rest.column, last, limit)
+		if err != nil || n > 0 {
+			return err
+		}
+		if rest.column == "" {
+			if n, err := dropHoldersOf(tx, rest.table, clock.Now(), limit); err != nil || n > 0 {
+				return err
+			}
+			n, err := tx.Exec(`DELETE FROM table_rows WHERE (table_id, id) IN (SELECT table_id, id FROM table_rows WHERE table_id = $1 LIMIT $2)`, rest.table, limit)
+			if err != nil || n > 0 {
+				return err
+			}
+		}
+		return tx.Do(`DELETE FROM table_remains WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column)
+	})
+	return more, err
+}

@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/blob"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/file"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/usage"
+)
+
+const fileColumns = `id, workspace_id, blob_id, name, type, size, sha256, list, created_at, expires_at`
+
+const selectFile = `SELECT ` + fileColumns + ` FROM files `
+
+// liveFile is the condition for files that have not expired at $3.
+const liveFile = `(expires_at IS NULL OR expires_at > $3)`
+
+// storedList is a list file's part of its row.
+type storedList struct {
+	Count int   `json:"count"`
+	First []any `json:"first"`
+}
+
+func scanFile(r database.Row) (f file.File, err error) {
+	var list []byte
+	if err = r.Scan(&f.ID, &f.WorkspaceID, (*string)(&f.Blob), &f.Name, &f.Type, &f.Size, &f.SHA256, &list, &f.CreatedAt, &f.ExpiresAt); err != nil || list == nil {
+		return f, err
+	}
+	f.List, err = decodeList(list)
+	return f, err
+}
+
+func encodeList(l *expr.FileList) (any, error) {
+	if l == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(storedList(*l))
+	return string(text), err
+}
+
+// decodeList keeps the exact numbers of the items, as they are in expressions.
+func decodeList(text []byte) (*expr.FileList, error) {
+	v, err := expr.FromJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	members, _ := v.(map[string]any)
+	count, _ := members["count"].(int)
+	first, _ := members["first"].([]any)
+	return &expr.FileList{Count: count, First: first}, nil
+}
+
+// File implements file.Store.
+func (s *Store) File(ctx context.Context, workspaceID, id string, now time.Time) (found *file.File, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectFile+`WHERE id = $1 AND workspace_id = $2 AND `+liveFile, []any{id, workspaceID, now}, scanFile)
+		return err
+	})
+	return found, err
+}
+
+// Files implements file.Store.
+func (s *Store) Files(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[file.File], error) {
+	var found []file.File
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectFile+`WHERE workspace_id = $1 AND id < $2 AND `+liveFile+` ORDER BY id DESC LIMIT $4`,
+			[]any{workspaceID, before(page.After), now, page.Limit + 1}, scanFile)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(f file.File) string { return f.ID }), err
+}
+
+// RecordFiles implements file.Store.
+func (s *Store) RecordFiles(ctx context.Context, files []file.Recording, holder file.Holder, entries []audit.Entry) (recorded []file.File, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		recorded = nil
+		for _, r := range files {
+			f, err := recordFile(tx, r, holder)
+			if err != nil {
+				return err
+			}
+			recorded = append(recorded, f)
+		}
+		for _, entry := range entries {
+			if err := insertAudit(tx, entry); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return recorded, err
+}
+
+// recordFile records a file whose bytes are stored, and what refers to it. Without a
+// holder the file expires. If the workspace has equal bytes already, the file uses
+// those, and the new ones are deleted after the commit. A fault means that nothing was
+// written.
+func recordFile(tx *transaction, r file.Recording, holder file.Holder) (file.File, error) {
+	f := r.File
+	have, err := lockFiles(tx, f.WorkspaceID)
+	if err != nil {
+		return f, err
+	}
+	existing, err := database.One(tx, `SELECT id FROM file_blobs WHERE workspace_id = $1 AND sha256 = $2`, []any{f.WorkspaceID, f.SHA256}, scanText)
+	if err != nil {
+		return f, err
+	}
+	added := f.Size
+	if existing != nil {
+		added = 0
+	}
+	if err := r.CheckWorkspace(have.Bytes + have.Uploading + added); err != nil {
+		return f, err
+	}
+	if r.RunID != "" {
+		run, err := fileUsage(tx, r.RunID)
+		if err != nil {
+			return f, err
+		}
+		if err := r.CheckRun(run.Bytes + f.Size); err != nil {
+			return f, err
+		}
+		if err := addFiles(tx, r.RunID, 1, f.Size); err != nil {
+			return f, err
+		}
+	}
+	if err := addFiles(tx, f.WorkspaceID, 1, added); err != nil {
+		return f, err
+	}
+	if f.Blob, err = shareBlob(tx, f, existing); err != nil {
+		return f, err
+	}
+	err = insertFile(tx, &f, holder)
+	return f, err
+}
+
+// shareBlob returns the blob with the bytes of a new file: the existing one, or the
+// file's own.
+func shareBlob(tx *transaction, f file.File, existing *string) (blob.ID, error) {
+	if existing == nil {
+		return f.Blob, tx.Do(`INSERT INTO file_blobs (id, workspace_id, sha256, size, files) VALUES ($1, $2, $3, $4, 1)`,
+			string(f.Blob), f.WorkspaceID, f.SHA256, f.Size)
+	}
+	if err := tx.Do(`UPDATE file_blobs SET files = files + 1 WHERE id = $1`, *existing); err != nil {
+		return "", err
+	}
+	return blob.ID(*existing), abandonBlob(tx, f.Blob)
+}
+
+func insertFile(tx *transaction, f *file.File, holder file.Holder) error {
+	list, err := encodeList(f.List)
+	if err != nil {
+		return err
+	}
+	holders := 0
+	f.ExpiresAt = nil
+	if holder == "" {
+		expires := f.CreatedAt.Add(file.UnreferencedFor)
+		f.ExpiresAt = &expires
+	} else {
+		holders = 1
+		if err := tx.Do(`INSERT INTO file_refs (holder, file_id, workspace_id) VALUES ($1, $2, $3)`, string(holder), f.ID, f.WorkspaceID); err != nil {
+			return err
+		}
+	}
+	return tx.Do(`INSERT INTO files (`+fileColumns+`, holders) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		f.ID, f.WorkspaceID, string(f.Blob), f.Name, f.Type, f.Size, f.SHA256, list, f.CreatedAt, database.TimeOrNil(f.ExpiresAt), holders)
+}
+
+// DeleteFile implements file.Store.
+func (s *Store) DeleteFile(ctx context.Context, workspaceID, id string, now time.Time, entry audit.Entry) (outcome file.Deletion, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		outcome = file.NotThere
+		if _, err := lockFiles(tx, workspaceID); err != nil {
+			return err
+		}
+		// An UPDATE locks the row, so that no reference is added meanwhile.
+		n, err := tx.Exec(`UPDATE files SET expires_at = $3 WHERE id = $1 AND workspace_id = $2 AND holders = 0 AND expires_at > $3`, id, workspaceID, now)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			held, err := database.Number(tx, `SELECT count(*) FROM files WHERE id = $1 AND workspace_id = $2 AND holders > 0`, id, workspaceID)
+			if held > 0 {
+				outcome = file.InUse
+			}
+			return err
+		}
+		outcome = file.Deleted
+		if err := removeFiles(tx, workspaceID, []string{id}, now); err != nil {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return outcome, err
+}
+
+// FileUsage implements file.Store.
+func (s *Store) FileUsage(ctx context.Context, owner string) (have file.Usage, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		have, err = fileUsage(c, owner)
+		return err
+	})
+	return have, err
+}
+
+func fileUsage(c database.Conn, owner string) (have file.Usage, err error) {
+	err = c.Query(`SELECT files, bytes, uploading FROM file_usage WHERE owner = $1`, []any{owner}, func(r database.Row) error {
+		return r.Scan(&have.Files, &have.Bytes, &have.Uploading)
+	})
+	return have, err
+}
+
+// lockFiles serializes what adds and removes files of a workspace until the end of
+// the transaction, and returns how much it stores. It comes after lockState.
+func lockFiles(tx *transaction, workspaceID string) (have file.Usage, err error) {
+	err = tx.Query(`INSERT INTO file_usage (owner, files, bytes) VALUES ($1, 0, 0)
+		ON CONFLICT (owner) DO UPDATE SET files = file_usage.files RETURNING files, bytes, uploading`,
+		[]any{workspaceID}, func(r database.Row) error { return r.Scan(&have.Files, &have.Bytes, &have.Uploading) })
+	return have, err
+}
+
+// addFiles counts files of a workspace or a run.
+func addFiles(tx *transaction, owner string, files, bytes int64) error {
+	return tx.Do(`INSERT INTO file_usage (owner, files, bytes) VALUES ($1, $2, $3)
+		ON CONFLICT (owner) DO UPDATE SET files = file_usage.files + excluded.files, bytes = file_usage.bytes + excluded.bytes`, owner, files, bytes)
+}
+
+// currentFiles reads how much a workspace stores.
+func currentFiles(c database.Conn, workspaceID string, into *usage.Current) error {
+	have, err := fileUsage(c, workspaceID)
+	into.Files, into.StoredFileBytes = have.Files, have.Bytes+have.Uploading
+	return err
+}
+
+// FilesPlace implements file.SweepStore.
+func (s *Store) FilesPlace(ctx context.Context, place string, mayMove bool) (recorded string, err error) {
+	read := func(c database.Conn) error {
+		return c.Query(`SELECT place FROM files_place WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&recorded) })
+	}
+	// A server also starts on a full disk, so nothing is written without a reason.
+	if err := s.read(ctx, read); err != nil || recorded == place {
+		return recorded, err
+	}
+	err = s.write(ctx, func(tx *transaction) error {
+		if err := tx.Do(`INSERT INTO files_place (id, place) VALUES (1, $1) ON CONFLICT (id) DO NOTHING`, place); err != nil {
+			return err
+		}
+		if mayMove {
+			if err := tx.Do(`UPDATE files_place SET place = $1 WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM file_blobs) AND NOT EXISTS (SELECT 1 FROM upload_parts)`, place); err != nil {
+				return err
+			}
+		}
+		return read(tx)
+	})
+	return recorded, err
+}
+
+// InstallationID implements file.SweepStore. The first workspace is never deleted.
+func (s *Store) InstallationID(ctx context.Context) (id string, err error) {
+	err = s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT first_workspace_id FROM installation WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&id) })
+	})
+	return id, err
+}

@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/blob"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/file"
+)
+
+// BlobsOfFiles returns up to limit blobs of all workspaces after an id.
+func (s *Store) BlobsOfFiles(ctx context.Context, after blob.ID, limit int) (refs []blob.Ref, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		refs, err = database.List(c, `SELECT id, workspace_id, size FROM file_blobs WHERE id > $1 ORDER BY id LIMIT $2`, []any{string(after), limit}, func(r database.Row) (ref blob.Ref, err error) {
+			err = r.Scan((*string)(&ref.ID), &ref.Workspace, &ref.Size)
+			return ref, err
+		})
+		return err
+	})
+	return refs, err
+}
+
+// FilesOfBlob returns the files that share a blob. It reads all files of the workspace.
+func (s *Store) FilesOfBlob(ctx context.Context, ref blob.Ref) (found []file.File, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectFile+`WHERE workspace_id = $1 AND blob_id = $2 ORDER BY id`, []any{ref.Workspace, string(ref.ID)}, scanFile)
+		return err
+	})
+	return found, err
+}

@@ -1,0 +1,38 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/table"
+)
+
+// RowQueries creates a table and returns queries of its rows by what they use, for
+// tests of query plans.
+func RowQueries(ctx context.Context, s *store.Store) (map[string]func() error, error) {
+	made := newTable("ws_1", "customers")
+	if _, err := s.InsertTable(ctx, made, noLimit, newEntry(made.WorkspaceID, "table.created", made.ID)); err != nil {
+		return nil, err
+	}
+	get := func(selector table.Selector) func() error {
+		return func() error {
+			_, err := s.GetRow(ctx, scopeOf(made), table.Get{Selector: selector})
+			return err
+		}
+	}
+	find := func(filter, sort string) func() error {
+		op := table.Find{Sort: sort, Limit: 10}
+		if filter != "" {
+			op.Filter = json.RawMessage(filter)
+		}
+		return func() error {
+			_, err := s.FindRows(ctx, scopeOf(made), op)
+			return err
+		}
+	}
+	return map[string]func() error{
+		"by id": get(table.Selector{ID: "row_1"}), "by key": get(byKey("a")), "filter by key": find(`{"column": "email", "op": "=", "value": "a"}`, "city"),
+		"all": find("", ""), "filter by index": find(`{"column": "city", "op": "=", "value": "x"}`, ""), "sort by index": find("", "city"), "sort by index desc": find("", "-city"),
+	}, nil
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/file"
+)
+
+const uploadColumns = `id, workspace_id, name, type, metadata, size, received, created_at, expires_at`
+
+func scanUpload(r database.Row) (u file.Upload, err error) {
+	err = r.Scan(&u.ID, &u.WorkspaceID, &u.Name, &u.Type, &u.Metadata, &u.Size, &u.Received, &u.CreatedAt, &u.ExpiresAt)
+	return u, err
+}
+
+// InsertUpload implements file.UploadStore.
+func (s *Store) InsertUpload(ctx context.Context, u file.Upload, check func(have file.Usage, uploads int) error) error {
+	return s.write(ctx, func(tx *transaction) error {
+		have, err := lockFiles(tx, u.WorkspaceID)
+		if err != nil {
+			return err
+		}
+		uploads, err := database.Number(tx, `SELECT count(*) FROM uploads WHERE workspace_id = $1`, u.WorkspaceID)
+		if err != nil {
+			return err
+		}
+		if err := check(have, uploads); err != nil {
+			return err
+		}
+		if err := tx.Do(`INSERT INTO uploads (`+uploadColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			u.ID, u.WorkspaceID, u.Name, u.Type, u.Metadata, u.Size, u.Received, u.CreatedAt, u.ExpiresAt); err != nil {
+			return err
+		}
+		return addUploading(tx, u.WorkspaceID, u.Size)
+	})
+}
+
+func addUploading(tx *transaction, workspaceID string, bytes int64) error {
+	return tx.Do(`UPDATE file_usage SET uploading = uploading + $2 WHERE owner = $1`, workspaceID, bytes)
+}
+
+// Upload implements file.UploadStore.
+func (s *Store) Upload(ctx context.Context, workspaceID, id string, now time.Time) (found *file.Upload, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT `+uploadColumns+` FROM uploads WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, []any{id, workspaceID, now}, scanUpload)
+		return err
+	})
+	return found, err
+}
+
+// AddPart implements file.UploadStore.
+func (s *Store) AddPart(ctx context.Context, workspaceID, id string, p file.Part, now time.Time) (added bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE uploads SET received = received + $3 WHERE id = $1 AND workspace_id = $2 AND received = $4 AND received + $3 <= size AND expires_at > $5`,
+			id, workspaceID, p.Size, p.Start, now)
+		if added = n == 1; err != nil {
+			return err
+		}
+		if !added {
+			return abandonBlob(tx, p.Blob)
+		}
+		return tx.Do(`INSERT INTO upload_parts (upload_id, start, blob_id, size) VALUES ($1, $2, $3, $4)`, id, p.Start, string(p.Blob), p.Size)
+	})
+	return added, err
+}
+
+// Parts implements file.UploadStore.
+func (s *Store) Parts(ctx context.Context, id string) (parts []file.Part, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		parts, err = partsOf(c, id)
+		return err
+	})
+	return parts, err
+}
+
+func partsOf(c database.Conn, id string) ([]file.Part, error) {
+	return database.List(c, `SELECT start, blob_id, size FROM upload_parts WHERE upload_id = $1 ORDER BY start`, []any{id}, func(r database.Row) (p file.Part, err error) {
+		err = r.Scan(&p.Start, (*string)(&p.Blob), &p.Size)
+		return p, err
+	})
+}
+
+// CompleteUpload implements file.UploadStore.
+func (s *Store) CompleteUpload(ctx context.Context, r file.Recording, entry audit.Entry) (recorded *file.File, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		recorded = nil
+		if _, err := lockFiles(tx, r.File.WorkspaceID); err != nil {
+			return err
+		}
+		removed, err := removeUpload(tx, r.File.WorkspaceID, r.File.ID)
+		if err != nil || !removed {
+			return err
+		}
+		f, err := recordFile(tx, r, "")
+		if err != nil {
+			return err
+		}
+		recorded = &f
+		return insertAudit(tx, entry)
+	})
+	return recorded, err
+}
+
+// DeleteUpload implements file.UploadStore.
+func (s *Store) DeleteUpload(ctx context.Context, workspaceID, id string) (deleted bool, err error) {
+	err = s.write(ctx, func(tx *transaction) (err error) {
+		if _, err := lockFiles(tx, workspaceID); err != nil {
+			return err
+		}
+		deleted, err = removeUpload(tx, workspaceID, id)
+		return err
+	})
+	return deleted, err
+}
+
+// removeUpload removes an upload with its parts. The files of the workspace are locked.
+func removeUpload(tx *transaction, workspaceID, id string) (bool, error) {
+	var size *int64
+	err := tx.Query(`DELETE FROM uploads WHERE id = $1 AND workspace_id = $2 RETURNING size`, []any{id, workspaceID}, func(r database.Row) error { return r.Scan(&size) })
+	if err != nil || size == nil {
+		return false, err
+	}
+	parts, err := partsOf(tx, id)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range parts {
+		if err := abandonBlob(tx, p.Blob); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.Do(`DELETE FROM upload_parts WHERE upload_id = $1`, id); err != nil {
+		return false, err
+	}
+	return true, addUploading(tx, workspaceID, -*size)
+}
+
+// SweepUploads implements file.SweepStore.
+func (s *Store) SweepUploads(ctx context.Context, now time.Time) (removed bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		removed = false
+		type expired struct{ id, workspace string }
+		old, err := database.One(tx, `SELECT id, workspace_id FROM uploads WHERE expires_at <= $1 ORDER BY expires_at LIMIT 1`, []any{now}, func(r database.Row) (e expired, err error) {
+			err = r.Scan(&e.id, &e.workspace)
+			return e, err
+		})
+		if err != nil || old == nil {
+			return err
+		}
+		if _, err := lockFiles(tx, old.workspace); err != nil {
+			return err
+		}
+		removed, err = removeUpload(tx, old.workspace, old.id)
+		return err
+	})
+	return removed, err
+}

@@ -1,0 +1,1 @@
+var e=[`bytes`,`KiB`,`MiB`,`GiB`];function t(t){let n=0;for(;t>=1024&&n<e.length-1;)t/=1024,n++;return`${t%1==0?t:t.toFixed(1)} ${e[n]}`}function n(e){return e.toLocaleString(`en-US`)}export{n,t};

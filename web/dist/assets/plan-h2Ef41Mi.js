@@ -1,0 +1,1 @@
+function e(e){return e.charAt(0).toUpperCase()+e.slice(1)}function t(e,t,n){let r=new Map(e.map(e=>[e.date,e]));return Array.from({length:t},(e,i)=>{let a=new Date(Date.UTC(n.getUTCFullYear(),n.getUTCMonth(),n.getUTCDate()-(t-1-i))).toISOString().slice(0,10);return r.get(a)??{date:a,requests:0,runs_started:0,runs_succeeded:0,runs_failed:0,runs_cancelled:0}})}export{e as n,t};
