@@ -69,7 +69,7 @@ func newPeers(t *testing.T, n int, tokens func(*store.Store) ratelimit.TokenStor
 	})
 	var peers []peer
 	for range n {
-		limits := ratelimit.NewLeased(tokens(st), func() time.Duration { return 0 })
+		limits := ratelimit.NewLeased(tokens(st), 3*time.Minute, func() time.Duration { return 0 })
 		server := api.New(api.Services{Auth: auth.NewService(st, v), Usage: usage.NewService(st), Files: files},
 			api.Options{Limits: limits, PreauthPerMinute: 60, Log: slog.New(slog.DiscardHandler)})
 		peers = append(peers, peer{server.Handler(), key})

@@ -44,11 +44,13 @@ type cluster struct {
 	member   *membership.Member
 	notifier *postgres.Notifier
 	nodes    atomic.Int64 // as of the last heartbeat
+	// limitTimeout bounds the time to check a rate limit.
+	limitTimeout time.Duration
 }
 
 // newCluster joins the cluster.
 func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, error) {
-	c := &cluster{}
+	c := &cluster{limitTimeout: databaseTimeout(data) / 5}
 	pool, err := s.data.pg.Configure(sharedOptions(data), jobConnections)
 	if err != nil {
 		return nil, err
@@ -182,7 +184,7 @@ func (s *Server) limits() api.Limits {
 		return ratelimit.New()
 	}
 	// clock.Now already follows the clock of the database.
-	return ratelimit.NewLeased(s.data.store, func() time.Duration { return 0 })
+	return ratelimit.NewLeased(s.data.store, s.cluster.limitTimeout, func() time.Duration { return 0 })
 }
 
 func (c *cluster) close() {

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
@@ -68,7 +70,12 @@ func DataLocation(data config.Data) string {
 }
 
 func sharedOptions(data config.Data) postgres.Options {
-	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: data.Node}
+	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: data.Node, Timeout: databaseTimeout(data)}
+}
+
+// databaseTimeout returns how long a transaction on a shared database may take.
+func databaseTimeout(data config.Data) time.Duration {
+	return max(time.Second, cmp.Or(data.Timeout, postgres.DefaultTimeout))
 }
 
 // sharedMasterKey reads the master key. It never creates one, because all nodes

@@ -28,10 +28,11 @@ type Data struct {
 // Database configures a shared database. Without a URL the data is in the data
 // directory.
 type Database struct {
-	URL         string `name:"database-url" env:"STEPMILL_DATABASE_URL" placeholder:"URL" help:"PostgreSQL database to share with other nodes, such as postgres://user@host/name. Without it, the data is stored in the data directory."`
-	Connections int    `name:"database-connections" env:"STEPMILL_DATABASE_CONNECTIONS" default:"20" placeholder:"N" help:"Maximum number of connections of this node to the database, at least 12 (default: ${default})."`
-	Pooled      bool   `name:"database-pooled" env:"STEPMILL_DATABASE_POOLED" help:"The database URL is that of a connection pooler, such as PgBouncer."`
-	ListenURL   string `name:"database-listen-url" env:"STEPMILL_DATABASE_LISTEN_URL" placeholder:"URL" help:"URL of the same database that bypasses the pooler, for LISTEN. With a pooler and without this URL, nodes poll for changes every second."`
+	URL         string        `name:"database-url" env:"STEPMILL_DATABASE_URL" placeholder:"URL" help:"PostgreSQL database to share with other nodes, such as postgres://user@host/name. Without it, the data is stored in the data directory."`
+	Connections int           `name:"database-connections" env:"STEPMILL_DATABASE_CONNECTIONS" default:"20" placeholder:"N" help:"Maximum number of connections of this node to the database, at least 12 (default: ${default})."`
+	Pooled      bool          `name:"database-pooled" env:"STEPMILL_DATABASE_POOLED" help:"The database URL is that of a connection pooler, such as PgBouncer."`
+	ListenURL   string        `name:"database-listen-url" env:"STEPMILL_DATABASE_LISTEN_URL" placeholder:"URL" help:"URL of the same database that bypasses the pooler, for LISTEN. With a pooler and without this URL, nodes poll for changes every second."`
+	Timeout     time.Duration `name:"database-timeout" env:"STEPMILL_DATABASE_TIMEOUT" default:"10s" placeholder:"TIME" help:"How long a transaction on the database may take, at least 1s. Waits for connections, locks and single responses are limited to a part of it (default: ${default})."`
 	// Node is the node that uses the database. It is empty for a command.
 	Node string `kong:"-"`
 }

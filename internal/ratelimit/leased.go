@@ -9,15 +9,9 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-const (
-	// maxFraction bounds a batch to 1/maxFraction of the remaining tokens, so that
-	// few tokens are idle on one node while other nodes reject requests.
-	maxFraction = 20
-	// storeTimeout bounds a call of the token store. waitTimeout bounds how long a
-	// request waits while other requests keep using up the tokens that arrive.
-	storeTimeout = 2 * time.Second
-	waitTimeout  = 2 * storeTimeout
-)
+// maxFraction bounds a batch to 1/maxFraction of the remaining tokens, so that few
+// tokens are idle on one node while other nodes reject requests.
+const maxFraction = 20
 
 // TokenStore holds the tokens of all keys, one for each allowed request.
 type TokenStore interface {
@@ -33,7 +27,10 @@ type TokenStore interface {
 // the end of the window, so it may allow fewer requests than the limit, never
 // more.
 type Leased struct {
-	store       TokenStore
+	store TokenStore
+	// timeout bounds a call of the token store. A request waits twice as long at most
+	// while other requests keep using up the tokens that arrive.
+	timeout     time.Duration
 	clockOffset func() time.Duration
 
 	mu    sync.Mutex
@@ -59,11 +56,11 @@ type call struct {
 	err  error
 }
 
-// NewLeased returns a limiter that uses a token store. All nodes must agree on
-// the current window: clockOffset returns how far the clock they share is ahead
-// of the times passed to Take.
-func NewLeased(store TokenStore, clockOffset func() time.Duration) *Leased {
-	return &Leased{store: store, clockOffset: clockOffset, keys: map[string]*keyState{}}
+// NewLeased returns a limiter that uses a token store, which has timeout to respond.
+// All nodes must agree on the current window: clockOffset returns how far the clock
+// they share is ahead of the times passed to Take.
+func NewLeased(store TokenStore, timeout time.Duration, clockOffset func() time.Duration) *Leased {
+	return &Leased{store: store, timeout: timeout, clockOffset: clockOffset, keys: map[string]*keyState{}}
 }
 
 // Take counts one request. It reports false if all nodes together have used up
@@ -84,7 +81,7 @@ func (l *Leased) Take(ctx context.Context, key string, limit int, now time.Time)
 			return l.state(s, now), false, nil
 		}
 		if deadline == nil {
-			deadline = time.After(waitTimeout)
+			deadline = time.After(2 * l.timeout)
 		}
 		if err := l.await(ctx, s, key, deadline); err != nil {
 			return l.state(s, now), false, err
@@ -164,7 +161,7 @@ func (s *keyState) nextBatch() int {
 // lease calls the store. It does not use the context of a request: if that one is
 // cancelled, others still wait for the tokens.
 func (l *Leased) lease(s *keyState, c *call, key string, start time.Time, want, limit int) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 	defer cancel()
 	granted, left, err := l.store.TakeTokens(ctx, key, start, want, limit)
 	l.mu.Lock()

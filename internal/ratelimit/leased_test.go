@@ -58,10 +58,14 @@ func (p *memoryStore) callCount() int {
 // noOffset is the clock offset of a node whose clock is right.
 func noOffset() time.Duration { return 0 }
 
+// storeTimeout is how long the store may take where time is simulated, and patience
+// where it is not.
+const storeTimeout, patience = 2 * time.Second, 3 * time.Minute
+
 func newNodes(p ratelimit.TokenStore, n int) []*ratelimit.Leased {
 	all := make([]*ratelimit.Leased, n)
 	for i := range all {
-		all[i] = ratelimit.NewLeased(p, noOffset)
+		all[i] = ratelimit.NewLeased(p, patience, noOffset)
 	}
 	return all
 }
@@ -153,7 +157,7 @@ func TestConcurrentRequestsShareOneLease(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		}
-		node := ratelimit.NewLeased(p, noOffset)
+		node := ratelimit.NewLeased(p, storeTimeout, noOffset)
 		var passed atomic.Int64
 		for range 50 {
 			go func() {
@@ -183,7 +187,7 @@ func TestRequestTimesOutWhenTheStoreDoesNotRespond(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		node := ratelimit.NewLeased(p, noOffset)
+		node := ratelimit.NewLeased(p, storeTimeout, noOffset)
 		for range 3 {
 			begun := time.Now()
 			state, ok, err := node.Take(t.Context(), "ws", 600, noon)
@@ -226,7 +230,7 @@ func TestEveryWaiterTimesOutWhenTheStoreIsSlow(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			return nil
 		}
-		node := ratelimit.NewLeased(p, noOffset)
+		node := ratelimit.NewLeased(p, storeTimeout, noOffset)
 		var passed, unavailable atomic.Int64
 		begun := time.Now()
 		var wg sync.WaitGroup
@@ -251,7 +255,7 @@ func TestEveryWaiterTimesOutWhenTheStoreIsSlow(t *testing.T) {
 func TestLeasedSeparatesWindowsAndKeys(t *testing.T) {
 	t.Parallel()
 	p := newMemoryStore()
-	node := ratelimit.NewLeased(p, noOffset)
+	node := ratelimit.NewLeased(p, patience, noOffset)
 	use := func(key string, now time.Time, want bool) {
 		t.Helper()
 		state, ok := take(t, node, key, 2, now)
@@ -329,12 +333,12 @@ func TestLimitChangeAppliesAtOnce(t *testing.T) {
 func TestNodesUseTheSharedClock(t *testing.T) {
 	t.Parallel()
 	p := newMemoryStore()
-	late := ratelimit.NewLeased(p, func() time.Duration { return 10 * time.Minute })
+	late := ratelimit.NewLeased(p, patience, func() time.Duration { return 10 * time.Minute })
 	state, ok := take(t, late, "ws", 1, noon.Add(-10*time.Minute))
 	if want := noon.Truncate(time.Minute).Add(time.Minute); !ok || !state.Reset.Equal(want) || state.Wait != 30*time.Second {
 		t.Errorf("got %+v, %t", state, ok)
 	}
-	if _, ok := take(t, ratelimit.NewLeased(p, noOffset), "ws", 1, noon); ok {
+	if _, ok := take(t, ratelimit.NewLeased(p, patience, noOffset), "ws", 1, noon); ok {
 		t.Error("a node whose clock is right uses another window")
 	}
 }

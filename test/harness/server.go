@@ -146,10 +146,10 @@ func Spawn(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A disk that stalls on a busy machine does not fail a test.
+	// A disk or a database that stalls on a busy machine does not fail a test.
 	env = append([]string{"STEPMILL_DISK_TIMEOUT=" + Timeout.String()}, env...)
 	if OnPostgres() && o.Database == "" {
-		env = append([]string{"STEPMILL_NODE_LEASE=" + lease}, env...)
+		env = append([]string{"STEPMILL_NODE_LEASE=" + lease, "STEPMILL_DATABASE_TIMEOUT=" + Timeout.String()}, env...)
 	}
 	s.cmd = exec.Command(path, args...)
 	s.cmd.Dir = o.WorkDir

@@ -200,7 +200,7 @@ func (g *groups) commit(group []*groupedTx) {
 		g.runSolo(group[0])
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), g.db.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), g.db.limits.transaction)
 	defer cancel()
 	if err := g.runGroup(ctx, group); err != nil {
 		if k := classify(err); k != other { // the transaction's own error will occur again

@@ -24,7 +24,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	log := &statementLog{texts: map[string]bool{}}
 	t.Run("all", func(t *testing.T) {
-		storetest.RunCluster(t, func(t *testing.T) database.Driver { return loggingDriver{open(t, patiently(newDatabase(t))), log} })
+		storetest.RunCluster(t, func(t *testing.T) database.Driver { return loggingDriver{open(t, newDatabase(t)), log} })
 	})
 	t.Run("plans", func(t *testing.T) { checkPlans(t, log.texts) })
 }

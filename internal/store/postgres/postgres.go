@@ -34,12 +34,42 @@ type Options struct {
 	// Name identifies this process in the database. For a node it is the node's
 	// id.
 	Name string
-	// Timeout bounds a transaction, however long its caller would wait; zero means
-	// 10 seconds. Tests on a busy machine raise it.
+	// Timeout bounds a transaction, however long its caller would wait. All other
+	// limits on time follow from it. It defaults to DefaultTimeout.
 	Timeout time.Duration
 }
 
-const defaultTimeout = 10 * time.Second
+// DefaultTimeout is the default limit on the time of a transaction.
+const DefaultTimeout = 10 * time.Second
+
+// limits are the limits on time of a database.
+type limits struct {
+	// transaction bounds a transaction from its first statement to its end, and
+	// statement each of its statements.
+	transaction, statement time.Duration
+	// connect bounds the making of a connection, acquire the wait for a free one.
+	connect, acquire time.Duration
+	// idle bounds how long a transaction waits for its next statement. That
+	// normally takes milliseconds, unless the node is paused or disconnected: then
+	// its locks block others, including those that take over its runs.
+	idle time.Duration
+	// lock bounds how long a statement waits for a lock.
+	lock time.Duration
+	// ping bounds how long the database may take to respond to Ping.
+	ping time.Duration
+	// retry is how long a transaction is retried while the database is unavailable.
+	retry time.Duration
+	// resolve is how long the database is asked for the outcome of a COMMIT.
+	resolve time.Duration
+}
+
+func (o Options) limits() limits {
+	t := cmp.Or(o.Timeout, DefaultTimeout)
+	return limits{
+		transaction: t, statement: t, connect: t / 2, acquire: t / 2,
+		idle: t * 3 / 10, lock: t / 5, ping: t * 3 / 10, retry: t / 5, resolve: t / 2,
+	}
+}
 
 // reserved is the number of connections reserved for what must not wait:
 // heartbeats, readiness checks, and finding out the outcome of a COMMIT.
@@ -55,10 +85,7 @@ type DB struct {
 	dialed  addrLog
 	horizon horizon
 
-	// timeout bounds a transaction, acquireTimeout its wait for a connection. While
-	// the database is unavailable, it is retried for retryTime.
-	timeout, acquireTimeout, retryTime time.Duration
-
+	limits              limits
 	begin, beginReading []string
 	// multiStatement holds the first statement of every read that turned out to
 	// need more than one. Those get a transaction; the others run without.
@@ -68,13 +95,11 @@ type DB struct {
 // Open connects to the database and checks that this binary supports its schema.
 // It does not wait for a database that is unavailable.
 func Open(ctx context.Context, opts Options) (*DB, error) {
-	db := &DB{pooled: opts.Pooled, counts: newCounts(), begin: []string{begin, transactionID}, beginReading: []string{beginReading}}
+	db := &DB{pooled: opts.Pooled, counts: newCounts(), limits: opts.limits(), begin: []string{begin, transactionID}, beginReading: []string{beginReading}}
 	if opts.Pooled {
-		perTransaction := transactionSettings(opts.Name)
+		perTransaction := transactionSettings(opts)
 		db.begin, db.beginReading = []string{begin, perTransaction, transactionID}, []string{beginReading, perTransaction}
 	}
-	db.timeout = cmp.Or(opts.Timeout, defaultTimeout)
-	db.acquireTimeout, db.retryTime = db.timeout/2, db.timeout/5
 	var err error
 	if db.pool, err = db.newPool(ctx, opts, max(7, opts.Connections)-reserved); err != nil {
 		return nil, err
@@ -104,13 +129,10 @@ func (db *DB) Reserved() *pgxpool.Pool { return db.reserve }
 
 // Ping checks, on a reserved connection, that the database responds.
 func (db *DB) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, db.limits.ping)
 	defer cancel()
 	return db.reserve.Ping(ctx)
 }
-
-// pingTimeout is how long the database may take to respond to Ping.
-const pingTimeout = 3 * time.Second
 
 // Run commits transactions until the context ends, then waits for those in flight
 // and closes the connections.
@@ -125,26 +147,18 @@ func (db *DB) close() {
 	db.reserve.Close()
 }
 
-// idleTimeout is how long a transaction may wait for its next statement. That
-// normally takes milliseconds, unless the node is paused or disconnected: then
-// its locks block others, including those that take over its runs.
-const idleTimeout = "3s"
-
-// statementTimeout and lockTimeout bound how long a statement may take and how
-// long it may wait for a lock.
-const statementTimeout, lockTimeout = "10s", "2s"
-
 // sessionSettings apply to every connection. Transactions are written for READ
 // COMMITTED and take locks where that is not enough. Every frequent statement has
 // an index. A plan made while the queue of runs is almost empty would prefer a
 // sequential scan, and would be reused while the queue grows, until the next
 // ANALYZE; enable_seqscan = off prevents that.
-func sessionSettings(name string) map[string]string {
+func sessionSettings(opts Options) map[string]string {
+	limits := opts.limits()
 	return map[string]string{
-		"application_name":                    applicationName(name),
-		"statement_timeout":                   statementTimeout,
-		"lock_timeout":                        lockTimeout,
-		"idle_in_transaction_session_timeout": idleTimeout,
+		"application_name":                    applicationName(opts.Name),
+		"statement_timeout":                   milliseconds(limits.statement),
+		"lock_timeout":                        milliseconds(limits.lock),
+		"idle_in_transaction_session_timeout": milliseconds(limits.idle),
 		"synchronous_commit":                  "on",
 		"default_transaction_isolation":       "read committed",
 		"timezone":                            "UTC",
@@ -155,11 +169,17 @@ func sessionSettings(name string) map[string]string {
 
 // transactionSettings returns a statement that applies the same settings to one
 // transaction, for connections shared through a pooler.
-func transactionSettings(name string) string {
-	return `SELECT set_config('statement_timeout', '` + statementTimeout + `', true), set_config('lock_timeout', '` + lockTimeout + `', true),
-	set_config('idle_in_transaction_session_timeout', '` + idleTimeout + `', true), set_config('synchronous_commit', 'on', true),
+func transactionSettings(opts Options) string {
+	limits := opts.limits()
+	return `SELECT set_config('statement_timeout', '` + milliseconds(limits.statement) + `', true), set_config('lock_timeout', '` + milliseconds(limits.lock) + `', true),
+	set_config('idle_in_transaction_session_timeout', '` + milliseconds(limits.idle) + `', true), set_config('synchronous_commit', 'on', true),
 	set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
-	set_config('application_name', '` + strings.ReplaceAll(applicationName(name), "'", "''") + `', true)`
+	set_config('application_name', '` + strings.ReplaceAll(applicationName(opts.Name), "'", "''") + `', true)`
+}
+
+// milliseconds formats a limit as PostgreSQL reads it. Zero would mean no limit.
+func milliseconds(limit time.Duration) string {
+	return strconv.FormatInt(max(1, limit.Milliseconds()), 10)
 }
 
 // applicationName returns the name that the sessions of a process have in the
@@ -177,7 +197,7 @@ func configure(opts Options, size int) (*pgxpool.Config, error) {
 	config.MinConns = 1
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.HealthCheckPeriod = time.Minute
-	config.ConnConfig.ConnectTimeout = 5 * time.Second
+	config.ConnConfig.ConnectTimeout = opts.limits().connect
 	// A lost connection is noticed when it is used, and the transaction is
 	// retried.
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
@@ -188,7 +208,7 @@ func configure(opts Options, size int) (*pgxpool.Config, error) {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		return config, nil
 	}
-	maps.Copy(config.ConnConfig.RuntimeParams, sessionSettings(opts.Name))
+	maps.Copy(config.ConnConfig.RuntimeParams, sessionSettings(opts))
 	return config, nil
 }
 

@@ -16,22 +16,18 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.Store {
-		return store.New(open(t, patiently(newDatabase(t))), notify)
+		return store.New(open(t, newDatabase(t)), notify)
 	})
 }
 
 // newDatabase creates a database with the schema and no rows.
 func newDatabase(t *testing.T) postgres.Options {
 	t.Helper()
-	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, migratedDatabase(t)), Name: "test"}
+	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, migratedDatabase(t)), Name: "test", Timeout: timeout}
 }
 
-// patiently raises the timeout of transactions, so that a busy machine does not fail
-// a test.
-func patiently(opts postgres.Options) postgres.Options {
-	opts.Timeout = 2 * time.Minute
-	return opts
-}
+// timeout is the limit on the time of transactions, high enough for a busy machine.
+const timeout = 3 * time.Minute
 
 var (
 	template     string

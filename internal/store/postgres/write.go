@@ -31,7 +31,7 @@ func (db *DB) retry(ctx context.Context, attempt func(context.Context) error) (k
 	if ctx.Err() != nil {
 		return other, canceledError(ctx)
 	}
-	workCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.timeout)
+	workCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.limits.transaction)
 	defer cancel()
 	began := clock.Monotonic()
 	for n := 1; ; n++ {
@@ -40,7 +40,7 @@ func (db *DB) retry(ctx context.Context, attempt func(context.Context) error) (k
 		db.counts.failed(k, err)
 		switch {
 		case k == conflict && n < maxAttempts:
-		case k == unavailable && time.Since(began) < db.retryTime && workCtx.Err() == nil:
+		case k == unavailable && time.Since(began) < db.limits.retry && workCtx.Err() == nil:
 		default:
 			return k, explain(err, k)
 		}
@@ -97,7 +97,7 @@ func (db *DB) newTransaction(pooled *pgxpool.Conn) *transaction {
 }
 
 func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, db.acquireTimeout)
+	ctx, cancel := context.WithTimeout(ctx, db.limits.acquire)
 	defer cancel()
 	pooled, err := db.pool.Acquire(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (db *DB) resolveCommit(t *transaction, lost error) error {
 	if t.id == 0 || t.mark == nil {
 		return &unknownOutcomeError{lost}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), db.limits.resolve)
 	defer cancel()
 	for {
 		var mark, status *string
@@ -162,9 +162,6 @@ func (db *DB) resolveCommit(t *transaction, lost error) error {
 		}
 	}
 }
-
-// resolveTimeout is how long the database is asked for the outcome of a COMMIT.
-const resolveTimeout = 5 * time.Second
 
 // rollback rolls the transaction back.
 func (t *transaction) rollback(ctx context.Context) {
