@@ -3,13 +3,18 @@
 MODULE   := github.com/stepmill/stepmill
 PKG      ?= ./...
 ARGS     ?=
+PART     ?=
 FUZZTIME ?= 30s
 
 # Evaluated only by targets that use it.
 VERSION = $(patsubst v%,%,$(shell git describe --tags --always --dirty 2>/dev/null || echo dev))
 LDFLAGS = -s -w -X $(MODULE)/internal/config.Version=$(VERSION)
 
-LINTER := bin/golangci-lint
+# Without -trimpath, a clone in another directory could not use what is in the build cache.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+
+LINTER  := bin/golangci-lint
+TESTSUM := bin/gotestsum
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -22,7 +27,7 @@ run: ## Start the server (ARGS=--help lists its flags)
 	go run ./cmd/stepmill serve $(ARGS)
 
 build: ## Build bin/stepmill: static, without cgo
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/stepmill ./cmd/stepmill
+	CGO_ENABLED=0 go build -ldflags "$(LDFLAGS)" -o bin/stepmill ./cmd/stepmill
 
 web: ## Build the dashboard into web/dist, which is committed
 	npm ci --prefix web --ignore-scripts --no-audit --no-fund
@@ -38,8 +43,8 @@ check: ## Run the quick checks before a commit (under 2 minutes)
 test: ## Test everything that decides whether the product works
 	@sh scripts/test.sh
 
-test-long: ## Run soak, load, race-built servers, every journey, fuzzing
-	@sh scripts/test-long.sh
+test-long: ## Run race detector, soak, load, every journey, fuzzing (PART=race: one part)
+	@sh scripts/test-long.sh $(PART)
 
 # Tests run several times faster without instrumenting SQLite's translated C code.
 race: ## Run the tests of PKG (./...) under the race detector, uncached
@@ -49,10 +54,13 @@ lint: $(LINTER) ## Run the linters on PKG (./...)
 	$(LINTER) config verify
 	$(LINTER) run $(PKG)
 
-# The linter has its own module, so that its dependencies stay out of ours.
-$(LINTER): tools/go.mod tools/go.sum
-	go -C tools build -trimpath -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	@touch $(LINTER)
+# The tools have a module of their own, so that their dependencies stay out of ours.
+$(LINTER) $(TESTSUM): tools/go.mod tools/go.sum
+	go -C tools build -o ../$@ $(TOOL)
+	@touch $@
+
+$(LINTER): TOOL := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(TESTSUM): TOOL := gotest.tools/gotestsum
 
 gen: ## Regenerate generated files
 	go generate ./...
@@ -64,8 +72,7 @@ verify: ## Run all checks: tidy modules, up-to-date generated files, lint, tests
 	@$(MAKE) --no-print-directory test
 
 verify-tidy:
-	go mod tidy -diff
-	go -C tools mod tidy -diff
+	@sh scripts/tidy.sh
 
 # Compares the tree before and after, not with the last commit, so that it also works with uncommitted changes.
 verify-gen:

@@ -7,18 +7,43 @@ started=$(date +%s)
 scratch=$(mktemp -d)
 failed=
 beside_pid=
+# What verdict prints after the names of the parts that failed.
+hint=
+# web.sh appends to the same list of tests that passed only when they were repeated.
+FLAKY=$scratch/flaky
+export FLAKY
+: >"$scratch/parts"
+: >"$FLAKY"
 
 finish() {
 	status=$?
 	[ -z "$beside_pid" ] || kill "$beside_pid" 2>/dev/null || :
-	rm -rf "$scratch"
 	if [ "$status" -eq 0 ]; then outcome=passed; else outcome=FAILED; fi
 	seconds=$(($(date +%s) - started))
-	printf '\n== %s %s in %dm %02ds\n' "$(basename "$0" .sh)" "$outcome" $((seconds / 60)) $((seconds % 60))
+	cpu_seconds
+	print_parts
+	printf '\n== %s %s in %dm %02ds (%ds of processor time)\n' "$(basename "$0" .sh)" "$outcome" $((seconds / 60)) $((seconds % 60)) "$cpu"
+	[ -z "$hint" ] || printf '%s\n' "$hint"
+	cat "$FLAKY"
+	rm -rf "$scratch"
 }
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# Sets cpu to the processor time of all child processes that have ended, in seconds.
+cpu_seconds() {
+	times >"$scratch/times" # not in a subshell, which would have its own times
+	cpu=$(awk 'NR == 2 { gsub(/[ms]/, " "); printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$scratch/times")
+}
+
+print_parts() {
+	[ -s "$scratch/parts" ] || return 0
+	printf '\n%-36s %8s %8s\n' part wall CPU
+	while IFS='|' read -r name wall used result; do
+		printf '%-36s %7ss %7ss  %s\n' "$name" "$wall" "$used" "$result"
+	done <"$scratch/parts"
+}
 
 step() { printf '\n== %s (%ds)\n' "$*" $(($(date +%s) - started)); }
 
@@ -27,34 +52,49 @@ fail() {
 	exit 1
 }
 
-# Runs a named step and remembers whether it failed; later steps still run.
+# Runs a named part and remembers whether it failed; later parts still run.
 try() {
 	name=$1
 	shift
 	step "$name"
-	"$@" || failed="${failed:+$failed, }$name"
+	measure_begin
+	result=ok
+	"$@" || result=FAILED
+	measure_end "$name" "$result"
 }
 
-# Starts a named step in the background. await_beside waits for it and prints what
-# it printed.
+measure_begin() {
+	cpu_seconds
+	part_started=$(date +%s) part_cpu=$cpu
+}
+
+measure_end() {
+	cpu_seconds
+	printf '%s|%d|%d|%s\n' "$1" $(($(date +%s) - part_started)) $((cpu - part_cpu)) "$2" >>"$scratch/parts"
+	[ "$2" = ok ] || failed="${failed:+$failed, }$1"
+}
+
+# Starts a named part in the background. await_beside waits for it and prints what it
+# printed.
 try_beside() {
 	beside=$1
 	shift
-	step "$beside, beside the following steps"
+	step "$beside, beside the following parts"
 	"$@" >"$scratch/beside" 2>&1 &
 	beside_pid=$!
 }
 
 await_beside() {
 	step "waiting for: $beside"
-	outcome=0
-	wait "$beside_pid" || outcome=$?
+	measure_begin
+	result=ok
+	wait "$beside_pid" || result=FAILED
 	beside_pid=
 	cat "$scratch/beside"
-	[ "$outcome" -eq 0 ] || failed="${failed:+$failed, }$beside"
+	measure_end "$beside (the rest)" "$result"
 }
 
-# Ends the script, with an error if any step failed.
+# Ends the script, with an error if any part failed.
 verdict() { [ -z "$failed" ] || fail "failed: $failed"; }
 
 as_root() {
@@ -67,11 +107,17 @@ as_root() {
 	fi
 }
 
-# Installs distribution packages if possible.
+# Installs distribution packages if possible. Prints the output of the package manager
+# only if it fails. Another process may hold its lock for minutes.
 install_packages() {
 	command -v apt-get >/dev/null 2>&1 || return 1
-	as_root apt-get update -q &&
-		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+	{
+		as_root apt-get -o DPkg::Lock::Timeout=900 update -q &&
+			as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=900 install -q -y --no-install-recommends "$@"
+	} >"$scratch/install" 2>&1 || {
+		cat "$scratch/install"
+		return 1
+	}
 }
 
 require_go() {
@@ -173,7 +219,47 @@ check_format() {
 # Lists the packages of the module, without Go files inside npm packages.
 packages() { go list ./... | grep -v /node_modules/; }
 
-# Runs `go test -race` on packages, without instrumenting the SQLite engine, which
-# is C code translated to Go. Tests that use it run several times faster, and our
-# own code is still instrumented.
-test_race() { CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' "$@"; }
+# Writes the lists of the packages that start the real binary, and of the others.
+list_packages() {
+	packages >"$scratch/packages"
+	grep '/stepmill/test/' "$scratch/packages" >"$scratch/blackbox"
+	grep -v '/stepmill/test/' "$scratch/packages" >"$scratch/unit"
+}
+
+# The timeout of the tests of a package only ends tests that hang: on a busy machine
+# they take many times as long as on an idle one.
+package_timeout=40m
+
+# Runs go test on packages, a list separated by spaces; the other arguments are its
+# flags. A test function that fails is repeated once, alone: if it passes then, the
+# part passes and the lane ends with "flaky: <test>". Compile errors, panics, data
+# races, timeouts, more than three failures and violated invariants are final.
+go_test() {
+	tested=$1
+	shift
+	make --no-print-directory bin/gotestsum
+	: >"$scratch/repeated"
+	outcome=0
+	# make lint runs vet.
+	bin/gotestsum --format standard-quiet --hide-summary skipped --jsonfile "$scratch/events" --packages "$tested" \
+		--rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
+		--rerun-fails-report "$scratch/repeated" -- -vet=off -timeout "$package_timeout" "$@" || outcome=$?
+	if grep -q INVARIANT "$scratch/events"; then
+		echo "an invariant was violated: repeating the test does not count"
+		return 1
+	fi
+	[ "$outcome" -ne 0 ] || sed -n 's/^\(.*\): [0-9]* runs, .*/flaky: \1/p' "$scratch/repeated" >>"$FLAKY"
+	return "$outcome"
+}
+
+# Runs go_test with the race detector, without instrumenting the SQLite engine, which
+# is C code translated to Go. Tests that use it run several times faster, and our own
+# code is still instrumented.
+go_test_race() { CGO_ENABLED=1 go_test "$@" -race -gcflags='modernc.org/...=-race=false'; }
+
+# Installs the npm packages of the tests that verify signatures and files with other
+# people's libraries.
+receivers_packages() {
+	step "npm packages for the tests"
+	npm ci --prefix test/receivers --ignore-scripts --no-audit --no-fund
+}

@@ -1,44 +1,60 @@
 #!/bin/sh
-# Everything that make test leaves out: race-built servers, soak, load and fairness on
-# several nodes, every browser journey, the full crash suite on both databases,
-# the race detector on every package, and fuzzing with new seeds.
+# What make test leaves out, in parts: the race detector, the black-box tests at full
+# size with soak, load and fairness on several nodes, every browser journey, and
+# fuzzing. A part that fails does not stop the others.
+#   test-long.sh         runs all parts
+#   test-long.sh PART…   runs some of them
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 STEPMILL_TEST_LONG=1
-export STEPMILL_TEST_LONG
+STEPMILL_TEST_BIN=$scratch/bin
+export STEPMILL_TEST_LONG STEPMILL_TEST_BIN
+
+all="race crash black-box postgres journeys fuzz fuzz-api"
+
+# Every package under the race detector. More parallel tests than cores: the
+# PostgreSQL tests mostly wait.
+race() { go_test_race "$(cat "$scratch/unit")" -parallel 4; }
+
+# The race detector aborts a process that runs for as long as this test.
+crash() { go_test ./internal/engine -run '^TestCrashAtEveryWrite$'; }
+
+# The tests of the real binary at full size, built with the race detector. -count=1
+# bypasses the test cache, which does not track the binary under test.
+black_box() { go_test_race "$(cat "$scratch/blackbox")" -count=1 -p 2; }
+
+# Those that run on either database, on PostgreSQL.
+postgres() { STEPMILL_TEST_DATABASE=postgres go_test "./test/crash ./test/scripts ./test/receivers" -count=1 -p 2; }
+
+journeys() { sh scripts/web.sh journeys; }
+
+fuzz() { make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-10s}"; }
+
+# A fixed seed: whether the lane passes must not depend on luck. make fuzz-api uses a
+# new one each time.
+fuzz_api() { make --no-print-directory fuzz-api FUZZTIME="${FUZZTIME:-1m}" FUZZ_SEED="${FUZZ_SEED:-1}"; }
+
+# shellcheck disable=SC2086 # a list
+[ $# -gt 0 ] || set -- $all
+for part; do
+	case " $all " in
+	*" $part "*) ;;
+	*) fail "unknown part \"$part\"; the parts are: $all" ;;
+	esac
+done
 
 require_go
 require_cc
 require_node
 require_chromium
 require_postgres
+list_packages
+receivers_packages
 
-packages >"$scratch/packages"
-grep '/stepmill/test/' "$scratch/packages" >"$scratch/blackbox"
-grep -v '/stepmill/test/' "$scratch/packages" >"$scratch/unit"
-
-step "npm packages for the tests"
-npm ci --prefix test/receivers --ignore-scripts --no-audit --no-fund
-
-try "every browser journey" sh scripts/web.sh journeys
-
-# More parallel tests than cores: the PostgreSQL tests mostly wait.
-race_packages() { test_race -parallel 4 -timeout 25m $(cat "$scratch/unit"); }
-try "packages under the race detector" race_packages
-try "a crash at every write" go test -timeout 25m -run '^TestCrashAtEveryWrite$' ./internal/engine
-
-# -count=1 bypasses the test cache, which does not track the binary under test.
-STEPMILL_TEST_BIN=$scratch/bin
-export STEPMILL_TEST_BIN
-race_blackbox() { test_race -timeout 30m -count=1 -p 2 $(cat "$scratch/blackbox"); }
-try "black-box tests of race-built servers" race_blackbox
-on_postgres() { STEPMILL_TEST_DATABASE=postgres go test -timeout 25m -count=1 -p 2 ./test/crash ./test/scripts ./test/receivers; }
-try "black-box tests on PostgreSQL" on_postgres
-
-try "fuzzing" make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-10s}"
-# A fixed seed: whether the lane passes must not depend on luck. make fuzz-api uses a
-# new one each time.
-try "fuzzing the API" make --no-print-directory fuzz-api FUZZTIME="${FUZZTIME:-1m}" FUZZ_SEED="${FUZZ_SEED:-1}"
+for part; do
+	try "$part" "$(echo "$part" | tr - _)"
+done
+[ -z "$failed" ] || hint="repeat with: make test-long PART=\"$(echo "$failed" | tr -d ,)\""
 verdict

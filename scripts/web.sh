@@ -25,6 +25,22 @@ packages() {
 	fi
 }
 
+# Runs Vitest. Test files that fail are repeated once, alone: if they pass then, they
+# are added to the list of flaky tests.
+run_vitest() {
+	npx vitest run "$@" --reporter=default --reporter=json --outputFile.json="$scratch/report.json" && return 0
+	node -e '
+		const { testResults } = JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8"));
+		const failed = testResults.filter((file) => file.status === "failed");
+		for (const file of failed) console.log(require("node:path").relative(".", file.name));
+	' "$scratch/report.json" >"$scratch/failed" || return 1
+	count=$(wc -l <"$scratch/failed")
+	[ "$count" -ge 1 ] && [ "$count" -le 3 ] || return 1
+	step "repeating $(tr '\n' ' ' <"$scratch/failed")"
+	xargs npx vitest run "$@" <"$scratch/failed" || return 1
+	sed 's|^|flaky: web/|' "$scratch/failed" >>"${FLAKY:-/dev/stderr}"
+}
+
 check() {
 	step "API types"
 	npx openapi-typescript ../openapi/openapi.yaml -o "$scratch/schema.d.ts" --default-non-nullable=false >/dev/null
@@ -34,7 +50,7 @@ check() {
 	step "tsc, biome and dependency-cruiser"
 	npm run --silent check
 	step "vitest"
-	npx vitest run
+	run_vitest
 }
 
 dist() {
@@ -45,7 +61,7 @@ dist() {
 
 journeys() {
 	step "browser journeys"
-	npx vitest run -c vitest.e2e.config.ts
+	run_vitest -c vitest.e2e.config.ts
 }
 
 packages

@@ -19,6 +19,7 @@ import (
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/installation"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // bucketServer is an S3-compatible server with the bucket "files". While it is broken, it
@@ -60,6 +61,7 @@ var credentials = []string{"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test
 // Nodes share files in a bucket. While the bucket is unavailable, uploads and steps fail
 // with a clear error, nothing is recorded, and afterwards everything works again.
 func TestFilesInABucket(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	b, made := newBucketServer(t), installation.New(t)
 	start := func(name string) *harness.Client {
@@ -107,6 +109,7 @@ func TestFilesInABucket(t *testing.T) {
 
 // A node that would store files in another place than the others does not start.
 func TestNodesAgreeWhereFilesAre(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	b, made := newBucketServer(t), installation.New(t)
 	options := func(name, place string) harness.Options {

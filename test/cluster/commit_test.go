@@ -12,6 +12,7 @@ import (
 // The responses to some commits are lost. Nothing happens twice because of that, and
 // a client that retries gets the original result.
 func TestLostCommitResponses(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	minimum := lane.Pick(20, 300)
 	c := newCluster(t, options{nodes: 2, lease: 10 * time.Second, proxied: true, errors: databaseErrors})

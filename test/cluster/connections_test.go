@@ -16,6 +16,7 @@ import (
 // Another client takes every connection that the database allows. The service responds
 // with 503 and recovers once connections are free.
 func TestConnectionExhaustion(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	c := newCluster(t, options{
 		nodes: 2, errors: databaseErrors, args: []string{"--database-connections=12"},

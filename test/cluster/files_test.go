@@ -7,11 +7,13 @@ import (
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/installation"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // The database holds files of 1 GiB. A plan that allows more does not make a client
 // upload what cannot be stored.
 func TestMaximumSizeOfFilesInTheDatabase(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	made := installation.New(t)
 	s := harness.StartWith(t, harness.Options{Dir: made.Dir, Database: made.URL})

@@ -12,6 +12,7 @@ import (
 // The database crashes under load. Meanwhile every request gets a response, a 503. No
 // node crashes with it, and runs continue once it is back.
 func TestDatabaseCrashUnderLoad(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	c := newCluster(t, options{nodes: 3, server: &postgres.Options{}, errors: databaseErrors})
 	random := harness.Random(c.seed, 0)

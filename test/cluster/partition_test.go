@@ -17,6 +17,7 @@ const databaseErrors = `database|cannot |store|connect|context deadline|EOF|time
 // drops its calls before other nodes repeat them, reports that it is not ready, and
 // recovers when it reaches the database again.
 func TestNodePartitionedFromDatabase(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	c := newCluster(t, options{nodes: 3, proxied: true, errors: databaseErrors})
 	random := harness.Random(c.seed, 0)

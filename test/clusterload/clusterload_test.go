@@ -17,11 +17,16 @@ import (
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/installation"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/postgres"
 	"github.com/stepmill/stepmill/test/tables"
 )
 
 func TestMain(m *testing.M) {
+	if !lane.Long() {
+		fmt.Println("load on several nodes runs in make test-long")
+		return
+	}
 	// Most of these tests mostly wait.
 	harness.SetParallel(4)
 	harness.Main(m)

@@ -264,6 +264,7 @@ func TestKillDuringRenewal(t *testing.T) {
 }
 
 func TestOneRenewalOnThreeNodes(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	oauth := oauthserver.Start(t)
 	installed := installation.New(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/oauthserver"
 )
 
@@ -16,6 +17,7 @@ import (
 // restore of a backup, after an import of an export and after a rotation of the master
 // key: a run uses them, also to renew a token.
 func TestCredentialsSurviveMoves(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	harness.EmbeddedOnly(t, "it restores a backup of the data directory")
 	oauth, service := oauthserver.Start(t), newMirror(t)

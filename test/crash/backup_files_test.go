@@ -101,6 +101,7 @@ func (u *uploads) copyFiles() (files map[string][]byte, ended int) {
 // Backups are taken while files are created and deleted. Restored elsewhere, each has all
 // files that existed before it started and after it ended, and the bytes of all its files.
 func TestBackupOfFilesUnderLoad(t *testing.T) {
+	lane.LongOnly(t)
 	harness.EmbeddedOnly(t, "backups of PostgreSQL are made with its own tools")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
@@ -170,6 +171,7 @@ func TestBackupOfFilesUnderLoad(t *testing.T) {
 // A restore of a truncated backup, or onto a disk that is full,
 // leaves the data as it was.
 func TestFailedRestore(t *testing.T) {
+	lane.LongOnly(t)
 	harness.EmbeddedOnly(t, "backups of PostgreSQL are made with its own tools")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())

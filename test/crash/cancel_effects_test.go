@@ -46,6 +46,7 @@ func awaitReason(t *testing.T, c *harness.Client, id, reason string) runBody {
 // A run can be cancelled whatever it waits for. In the response it has ended, and it
 // makes no calls after that.
 func TestCancelWhileWaiting(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
@@ -97,6 +98,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 // The Free plan allows five running runs. A queued run can be cancelled like any other,
 // and the next one takes its place in the queue.
 func TestCancelWhileQueued(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress, longLease)

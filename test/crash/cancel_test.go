@@ -24,6 +24,7 @@ type raced struct {
 // Cancels race the ends of runs. Exactly one side wins, the response says which, and the
 // outcome does not change.
 func TestCancelRacesCompletion(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	const racers = 8
 	race := &raceStats{races: lane.Pick(100, 520), least: lane.Pick(10, 26)}

@@ -18,6 +18,7 @@ const starters = 4
 // A workflow is deleted while its runs wait and clients start more. From then on the API
 // shows nothing of it, and its rows are soon purged.
 func TestDeleteWorkflowWithActiveRuns(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	s := harness.Start(t, t.TempDir(), egress)
 	does := chain{{"add", 1}, {"wait", 1500}, {"times", 2}}

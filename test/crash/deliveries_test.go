@@ -128,6 +128,7 @@ const shutdownGrace = 5 * time.Second
 // A server that is asked to stop finishes its deliveries: nothing is lost, and nothing is
 // sent twice.
 func TestTerminateDuringDeliveries(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	random := harness.Random(harness.Seed(t), 0)
 	hooks := newReceiver(t)
@@ -183,6 +184,7 @@ func (s *starts) start(t *testing.T, c *harness.Client, workflow string) {
 // Webhooks are made and deleted while runs start and end. A webhook that exists all the
 // time gets every event, and the others get none from before or after their lifetime.
 func TestSubscribeAndUnsubscribeUnderLoad(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	const workers = 3
 	rounds := lane.Pick(5, 15)

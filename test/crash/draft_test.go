@@ -7,11 +7,13 @@ import (
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // After a crash a draft run continues with the definition and pinned outputs it was
 // started with, even if the saved definition has changed. So does its retry.
 func TestDraftRunsSurviveKills(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	id := flow.Define(t, s.Client, flow.Set("saved", 1))

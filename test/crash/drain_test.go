@@ -71,6 +71,7 @@ func TestTerminateWhileWaiting(t *testing.T) {
 // A server that is asked to stop waits for calls in flight. A second signal ends it at
 // once, and the next server repeats the calls with the same keys.
 func TestSecondSignalDuringCall(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	const runs, attempts = 5, 3
 	for range attempts {

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // A workflow is changed and paused while its runs wait, and the server is killed. The
 // runs finish the version they started with; only new runs are rejected.
 func TestEditAndPauseWithActiveRuns(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	const each = 10
 	s := harness.Start(t, t.TempDir())

@@ -6,12 +6,14 @@ import (
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/sink"
 )
 
 // One workspace has more hanging runs than the process has slots. It leaves some free,
 // so the runs of another workspace do not wait for them.
 func TestHangingRunsDoNotBlockOtherWorkspaces(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	limit := 224 // seven eighths of 256
 	if harness.OnPostgres() {

@@ -14,6 +14,7 @@ import (
 // A server is killed at a random moment of its first start. The next one starts, and an
 // operator can get an admin key.
 func TestKillDuringFirstStart(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	rounds := lane.Pick(3, 8)
 	random := harness.Random(harness.Seed(t), 0)
@@ -50,6 +51,7 @@ func TestKillDuringFirstStart(t *testing.T) {
 
 // A failed first start does not print the admin key, and the next start does.
 func TestFailedFirstStartKeepsAdminKey(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	other := harness.Start(t, t.TempDir())
 	data := filepath.Join(t.TempDir(), "data")

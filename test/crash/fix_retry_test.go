@@ -7,11 +7,13 @@ import (
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // A failed run is retried with a fixed version of its workflow, and the retry survives a
 // crash. While it waits, it is listed as waiting.
 func TestFixAndRetrySurvivesKill(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	each := func(body ...map[string]any) map[string]any {

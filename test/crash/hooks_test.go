@@ -72,6 +72,7 @@ func TestWebhookCallRetriedAfterCrash(t *testing.T) {
 // The process dies after it sent a notification and before it recorded that. The
 // notification is sent again, and the link in the first one still resumes the step.
 func TestCallbackLinkSurvivesCrash(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	sent := make(chan string, 10)
 	target := newBodyReceiver(t, sent)

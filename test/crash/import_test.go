@@ -14,12 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/tables"
 )
 
 // Imports are killed at several points. Until an import has completed, no server starts
 // on its data; the next import replaces it.
 func TestInterruptedImport(t *testing.T) {
+	lane.LongOnly(t)
 	harness.EmbeddedOnly(t, "the code is the same for both databases, and the tests of the store cover it")
 	t.Parallel()
 	dir, file, key := newLargeInstallation(t)
@@ -119,6 +121,7 @@ func checkIncomplete(t *testing.T, dir string) {
 
 // An import that can neither write nor roll back leaves no data that a server starts on.
 func TestImportDiskFailure(t *testing.T) {
+	lane.LongOnly(t)
 	harness.EmbeddedOnly(t, "it limits the size of files in the data directory")
 	t.Parallel()
 	dir, file, key := newLargeInstallation(t)

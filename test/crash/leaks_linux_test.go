@@ -21,6 +21,7 @@ const (
 
 // After a load a server has leaked neither connections nor memory.
 func TestNoLeaksAfterLoad(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	rounds := lane.Pick(3, 20)
 	target := sink.New(t)

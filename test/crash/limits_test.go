@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/sink"
 )
 
@@ -32,6 +33,7 @@ func execute(t *testing.T, c *harness.Client, workflowID string) runBody {
 // A call without a response ends at the timeout of its step, and is retried as the step
 // says.
 func TestStepTimeout(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress, longLease)
@@ -70,6 +72,7 @@ func TestStepTimeout(t *testing.T) {
 // The timeout of a run counts while its steps execute, not while it waits. A kill does
 // not reset it.
 func TestRunTimeout(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
@@ -129,6 +132,7 @@ func checkRunTimeout(t *testing.T, s *harness.Server, target *sink.Sink, limit t
 
 // On the Free plan a run may execute a thousand steps, including the loop itself.
 func TestStepLimit(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	c := flow.NewWorkspace(t, s.Client, "free")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // list1000 serves a list of 1,000 pages by cursor. A step requests a page only after
@@ -75,6 +76,7 @@ func (l *list1000) await(t *testing.T, page int) {
 // A step reads 1,000 pages while its server dies four times. No page is lost, and none
 // is requested again after its checkpoint.
 func TestPagesAfterCrashes(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	list := newList1000(t)
 	s := harness.Start(t, t.TempDir(), egress)
@@ -131,6 +133,7 @@ func TestPagesAfterCrashes(t *testing.T) {
 // while the server dies again. No item is lost or repeated, and no file remains but the
 // list file.
 func TestListFileAfterCrashes(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	list := newList1000(t)
 	list.pad = strings.Repeat("x", 5000)

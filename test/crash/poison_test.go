@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/sink"
 )
 
@@ -131,6 +132,7 @@ func retryQuarantined(t *testing.T, s *harness.Server, target *sink.Sink, culpri
 // A server that dies five times in a row before it is ready starts in safe mode. It
 // executes no runs and says so until it is started with --leave-safe-mode.
 func TestCrashLoopLeadsToSafeMode(t *testing.T) {
+	lane.LongOnly(t)
 	harness.EmbeddedOnly(t, "starts are counted in the data directory")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
@@ -198,6 +200,7 @@ func startInSafeMode(t *testing.T, was *harness.Server, args ...string) *harness
 
 // Neither kills after the server was ready nor four deaths before that lead to safe mode.
 func TestKillsDoNotLeadToSafeMode(t *testing.T) {
+	lane.LongOnly(t)
 	harness.EmbeddedOnly(t, "starts are counted in the data directory")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())

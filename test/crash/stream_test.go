@@ -87,6 +87,7 @@ func (c *streamClient) awaitMore(t *testing.T) {
 // reconnect to the next server with the last event id and miss no step and no event, and
 // get no log line twice.
 func TestStreamsSurviveKills(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	kills := lane.Pick(2, 5)
 	s := harness.Start(t, t.TempDir())

@@ -57,6 +57,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 // A server can be asked to stop right after it has printed that it is ready, even while
 // it recovers many runs.
 func TestTerminateRightAfterStart(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	rounds, orphans := lane.Pick(2, 4), lane.Pick(400, 1200)
 	s := harness.Start(t, t.TempDir())
@@ -127,6 +128,7 @@ func TestDrain(t *testing.T) {
 
 // The server waits for the drain delay and then exits with code 0.
 func TestDrainDelay(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	const delay = 300 * time.Millisecond
 	s := harness.Start(t, t.TempDir(), "--drain-delay="+delay.String())
@@ -158,6 +160,7 @@ func awaitUnready(t *testing.T, s *harness.Server) {
 
 // A second signal ends a server at once, as safely as a crash.
 func TestSecondSignal(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGINT) { // it is ignored in background jobs of a shell

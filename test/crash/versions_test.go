@@ -99,6 +99,7 @@ func (w *changingWorkflow) delete(t *testing.T, c *harness.Client) {
 // Workflows are changed, paused and deleted at random while their runs execute. A
 // run keeps the version it started with, and runs of deleted workflows stop.
 func TestWorkflowChangesUnderLoad(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	workflows, versions, perWorkflow := lane.Pick(4, 6), lane.Pick(8, 20), lane.Pick(15, 40)
 	seed := harness.Seed(t)

@@ -189,6 +189,7 @@ func TestChildRunsSurviveKills(t *testing.T) {
 // A failed run is retried while the server is killed. There is one retry, and it does not
 // repeat the steps that had succeeded.
 func TestRetriesSurviveKills(t *testing.T) {
+	lane.LongOnly(t)
 	t.Parallel()
 	rounds := lane.Pick[int64](2, 8)
 	random := harness.Random(harness.Seed(t), 0)

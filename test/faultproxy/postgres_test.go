@@ -26,7 +26,7 @@ type proxiedDatabase struct {
 
 func newProxiedDatabase(t *testing.T, seed uint64) *proxiedDatabase {
 	t.Helper()
-	lane.NotShort(t)
+	lane.LongOnly(t)
 	url := postgres.Shared(t).NewDatabase(t)
 	direct, err := pgx.Connect(t.Context(), url)
 	if err != nil {

@@ -17,7 +17,7 @@ func throughBouncer(t *testing.T, url string) *pgx.Conn {
 }
 
 func TestBouncerSharesConnectionsByTransaction(t *testing.T) {
-	lane.NotShort(t)
+	lane.LongOnly(t)
 	t.Parallel()
 	server := postgres.Shared(t)
 	database := query[string](t, connect(t, server.NewDatabase(t)), "SELECT current_database()")

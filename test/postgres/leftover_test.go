@@ -20,7 +20,7 @@ const endVariable = "STEPMILL_TEST_END"
 // However a test process ends, its servers and their files are removed before go test
 // returns.
 func TestServersAreRemovedWithTheProcess(t *testing.T) {
-	lane.NotShort(t)
+	lane.LongOnly(t)
 	t.Parallel()
 	ends := lane.Pick([]string{"failed", "panicked", "killed"}, []string{"passed", "failed", "panicked", "timed out", "killed"})
 	for _, end := range ends {

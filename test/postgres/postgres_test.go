@@ -39,7 +39,7 @@ func query[T any](t *testing.T, conn *pgx.Conn, sql string) T {
 }
 
 func TestDataSurvivesRestart(t *testing.T) {
-	lane.NotShort(t)
+	lane.LongOnly(t)
 	t.Parallel()
 	server := postgres.Start(t, postgres.Options{MaxConnections: 17, Settings: map[string]string{"work_mem": "3MB"}})
 	url, port := server.NewDatabase(t), server.Port()
@@ -77,7 +77,7 @@ func TestDataSurvivesRestart(t *testing.T) {
 }
 
 func TestDatabasesAreSeparateAndDropped(t *testing.T) {
-	lane.NotShort(t)
+	lane.LongOnly(t)
 	t.Parallel()
 	server := postgres.Shared(t)
 	var names []string
@@ -106,7 +106,7 @@ func TestDatabasesAreSeparateAndDropped(t *testing.T) {
 
 // A linguistic collation exposes queries that must compare bytes and do not say so.
 func TestDefaultCollationIsLinguistic(t *testing.T) {
-	lane.NotShort(t)
+	lane.LongOnly(t)
 	t.Parallel()
 	conn := connect(t, postgres.Shared(t).NewDatabase(t))
 	icu := query[bool](t, conn, "SELECT current_setting('server_version_num')::int >= 150000")
@@ -116,7 +116,7 @@ func TestDefaultCollationIsLinguistic(t *testing.T) {
 }
 
 func TestSharedServer(t *testing.T) {
-	lane.NotShort(t)
+	lane.LongOnly(t)
 	t.Parallel()
 	server := postgres.Shared(t)
 	if server != postgres.Shared(t) {

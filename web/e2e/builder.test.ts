@@ -87,7 +87,7 @@ test("a first workflow by mouse: add a trigger and a step, save, run", async () 
 	watched.check();
 });
 
-test("a first workflow using only the keyboard", async () => {
+longTest("a first workflow using only the keyboard", async () => {
 	const { page } = watched;
 	const id = await opened("By keyboard");
 	await node(page, "#trigger").focus();
@@ -115,7 +115,7 @@ test("a first workflow using only the keyboard", async () => {
 	watched.check();
 });
 
-test("inserting on an implicit edge adds one step and no needs", async () => {
+longTest("inserting on an implicit edge adds one step and no needs", async () => {
 	const { page } = watched;
 	const id = await opened("Insert", { steps: [note("a"), note("b"), note("c")] });
 	const insert = page.getByRole("button", { name: "Add a step between a and b" });
@@ -205,7 +205,7 @@ longTest("a step dropped on an edge moves there; dropped elsewhere it keeps its 
 const place = (page: Page, step: string) =>
 	page.locator(`.react-flow__node[data-id="${step}"]`).evaluate((element) => (element as HTMLElement).style.transform);
 
-test("delete, undo, copy and paste by keyboard", async () => {
+longTest("delete, undo, copy and paste by keyboard", async () => {
 	const { page } = watched;
 	const id = await opened("Keys", { steps: [note("a"), note("b"), note("c")] });
 	await node(page, "b").click();
@@ -279,7 +279,7 @@ test("YAML and canvas edit one document: comments and untouched steps stay byte 
 	watched.check();
 });
 
-test("invalid YAML leaves the canvas unchanged and shows the position of the error", async () => {
+longTest("invalid YAML leaves the canvas unchanged and shows the position of the error", async () => {
 	const { page } = watched;
 	await opened("Mistake", { steps: [note("a")] });
 	await page.getByRole("button", { name: "YAML", exact: true }).click();
@@ -322,7 +322,7 @@ longTest("a conflicting save asks what to keep and overwrites nothing", async ()
 	watched.check();
 });
 
-test("unsaved edits are restored after a reload, and leaving warns", async () => {
+longTest("unsaved edits are restored after a reload, and leaving warns", async () => {
 	const { page } = watched;
 	const first = await opened("One", { steps: [note("a")] });
 	const other = await server.call("POST", "/v1/workflows", { name: "Another" });
@@ -407,7 +407,7 @@ async function drawnWhileDragging(page: Page, step: string): Promise<Record<stri
 	return touched;
 }
 
-test("activating saves first, and pausing deactivates", async () => {
+longTest("activating saves first, and pausing deactivates", async () => {
 	const { page } = watched;
 	const id = await opened("States", { steps: [note("a")] });
 	await node(page, "a").click();
@@ -421,7 +421,7 @@ test("activating saves first, and pausing deactivates", async () => {
 	watched.check();
 });
 
-test("splits into paths, wraps in a loop and moves into it", async () => {
+longTest("splits into paths, wraps in a loop and moves into it", async () => {
 	const { page } = watched;
 	const id = await opened("Paths", { steps: [note("a"), note("b")] });
 	await page.getByRole("button", { name: "Add a step between a and b" }).click();
@@ -456,7 +456,7 @@ test("splits into paths, wraps in a loop and moves into it", async () => {
 	watched.check();
 });
 
-test("settings open as a sheet on narrow screens", async () => {
+longTest("settings open as a sheet on narrow screens", async () => {
 	const { page } = watched;
 	const id = await opened("Narrow", { steps: [note("a"), note("b")] });
 	try {

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { copied, openSignedIn, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import { type Provider, startProvider } from "./provider";
 import type { Server } from "./server";
 
@@ -60,7 +61,7 @@ async function popup(open: () => Promise<void>): Promise<Page> {
 	return window;
 }
 
-test("a custom connection with an API key is made and tested", async () => {
+longTest("a custom connection with an API key is made and tested", async () => {
 	const { page } = watched;
 	await page.getByText("No connections yet").waitFor();
 	await page.getByRole("button", { name: "New connection" }).first().click();
@@ -114,7 +115,7 @@ test("a connection is made in the builder, keeps the edit, and the step works wi
 	watched.check();
 });
 
-test("OAuth 2: connect in the builder, revoke, and reconnect from the run that waits", async () => {
+longTest("OAuth 2: connect in the builder, revoke, and reconnect from the run that waits", async () => {
 	const { page } = watched;
 	const id = await openRequest("Fetch orders", `${provider.url}/orders`);
 	await page.getByRole("button", { name: "New connection…" }).click();
@@ -177,7 +178,7 @@ test("OAuth 2: connect in the builder, revoke, and reconnect from the run that w
 	watched.check();
 });
 
-test("an owner adds an OAuth app in the dialog that connects the service", async () => {
+longTest("an owner adds an OAuth app in the dialog that connects the service", async () => {
 	const { page, context } = watched;
 	await context.route("https://accounts.google.com/**", async (route) => {
 		const params = new URL(route.request().url()).searchParams;
@@ -207,7 +208,7 @@ test("an owner adds an OAuth app in the dialog that connects the service", async
 	watched.check();
 });
 
-test("the page at the end of a consent says how it went", async () => {
+longTest("the page at the end of a consent says how it went", async () => {
 	const { page } = watched;
 	await page.goto("/connections/done?state=s&connection=conn_1");
 	await page.getByRole("heading", { name: "Connected" }).waitFor();
@@ -218,7 +219,7 @@ test("the page at the end of a consent says how it went", async () => {
 	watched.check();
 });
 
-test("OAuth apps are managed in the settings", async () => {
+longTest("OAuth apps are managed in the settings", async () => {
 	const { page } = watched;
 	const asana = { integration: "asana", client_id: "1", client_secret: "a client secret" };
 	await server.call("POST", "/v1/oauth-apps", asana);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openSignedIn, shoot, type Watched } from "./browser";
 import { drawn, hostile, png, recorded, type Sample, sample, scripted, wav } from "./files.data";
 import { encryptedPdf, hostilePdf, paper } from "./files.pdf";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -105,7 +106,7 @@ test("files are uploaded, downloaded and deleted", async () => {
 	watched.check();
 });
 
-test("an upload is paused, resumed and cancelled", async () => {
+longTest("an upload is paused, resumed and cancelled", async () => {
 	const { page } = watched;
 	const bytes = Buffer.alloc(300_000, "0123456789");
 	// Requests with bytes wait, so that there is something to pause.
@@ -131,7 +132,7 @@ test("an upload is paused, resumed and cancelled", async () => {
 	watched.check();
 });
 
-test("an interrupted upload continues by itself", async () => {
+longTest("an interrupted upload continues by itself", async () => {
 	const { page } = watched;
 	let interrupted = 0;
 	await page.route("**/ui/v1/files/uploads/*", (route) => {
@@ -147,7 +148,7 @@ test("an interrupted upload continues by itself", async () => {
 	watched.check();
 });
 
-test("images, audio and video are shown", async () => {
+longTest("images, audio and video are shown", async () => {
 	const { page } = watched;
 	const images = [
 		sample("photo.png", "image/png", png(200)),
@@ -196,7 +197,7 @@ test("images, audio and video are shown", async () => {
 	watched.check();
 });
 
-test("text, JSON, lines and CSV are shown", async () => {
+longTest("text, JSON, lines and CSV are shown", async () => {
 	const { page } = watched;
 	const content = () => dialog().getByRole("region", { name: "Content" });
 
@@ -259,7 +260,7 @@ function isDrawn(page: Locator): Promise<boolean> {
 	});
 }
 
-test("a PDF is shown page by page", async () => {
+longTest("a PDF is shown page by page", async () => {
 	const { page } = watched;
 	const scripts: string[] = [];
 	const record = (request: Request) => scripts.push(request.url().split("/").pop() ?? "");
@@ -300,7 +301,7 @@ test("a PDF is shown page by page", async () => {
 	await harmless();
 });
 
-test("a PDF that cannot be shown is offered as a download", async () => {
+longTest("a PDF that cannot be shown is offered as a download", async () => {
 	const { page } = watched;
 	const { bytes } = paper("paper.pdf", 1);
 	for (const damaged of ["%PDF-1.4", "not a PDF", bytes.subarray(0, 60)]) {
@@ -318,7 +319,7 @@ test("a PDF that cannot be shown is offered as a download", async () => {
 	watched.check();
 });
 
-test("a hostile PDF executes and requests nothing", async () => {
+longTest("a hostile PDF executes and requests nothing", async () => {
 	const { page } = watched;
 	const opened = watched.context.pages().length;
 	await open(await store(hostilePdf));
@@ -339,7 +340,7 @@ test("a hostile PDF executes and requests nothing", async () => {
 	expect(await worker?.evaluate(() => "owned" in globalThis)).toBe(false);
 });
 
-test("a run starts with files, and they cannot be deleted while it exists", async () => {
+longTest("a run starts with files, and they cannot be deleted while it exists", async () => {
 	const { page } = watched;
 	const { id } = await server.call("POST", "/v1/workflows", { name: "Keep a photo" });
 	const steps = [{ id: "keep", uses: "data.set", with: { values: { copy: "${{ trigger.payload.picture }}" } } }];
@@ -385,7 +386,7 @@ test("a run starts with files, and they cannot be deleted while it exists", asyn
 	watched.check();
 });
 
-test("a file that does not exist is not a failure of the page", async () => {
+longTest("a file that does not exist is not a failure of the page", async () => {
 	const { page } = watched;
 	watched.expect("404");
 	await page.goto("/files?file=file_01m7fcp3qae35rw9hmckwyqppc");
@@ -394,7 +395,7 @@ test("a file that does not exist is not a failure of the page", async () => {
 	watched.check();
 });
 
-test.each(hostile)("nothing in $name is executed", async (file) => {
+longTest.each(hostile)("nothing in $name is executed", async (file) => {
 	const { page } = watched;
 	const id = await store(file);
 	await open(id);

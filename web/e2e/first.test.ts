@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage, owner, shoot, waitForFocus } from "./browser";
+import { longTest } from "./lane";
 import { type Server, startServer } from "./server";
 
 let server: Server;
@@ -41,7 +42,7 @@ test("from the link to a successful run, using only the keyboard", async () => {
 	watched.check();
 });
 
-test("each first-run template succeeds", async () => {
+longTest("each first-run template succeeds", async () => {
 	const { data } = await server.call("GET", "/v1/templates");
 	const first = data.filter((one: { first_run: boolean }) => one.first_run);
 	expect(first).toHaveLength(3);

@@ -57,7 +57,7 @@ test("a failed run shows its error and can be retried from the failed step", asy
 	watched.check();
 });
 
-test("a failed request shows the response", async () => {
+longTest("a failed request shows the response", async () => {
 	const { page } = watched;
 	const shop = createServer((request, response) => {
 		const rejected = request.url === "/rejected";
@@ -93,7 +93,7 @@ test("a failed request shows the response", async () => {
 	watched.check();
 });
 
-test("a failed run is retried with the fixed version or the original one", async () => {
+longTest("a failed run is retried with the fixed version or the original one", async () => {
 	const { page } = watched;
 	const { workflow, run } = await begin(server, "Fix and retry", failing);
 	const fixed = failing.map((step) => (step.id === "charge" ? log("charge", { name: "Charge the card" }) : step));
@@ -143,7 +143,7 @@ test("a run is shown live and can be cancelled", async () => {
 	watched.check();
 });
 
-test("an approval on the run page resumes the run", async () => {
+longTest("an approval on the run page resumes the run", async () => {
 	const { page } = watched;
 	const { run } = await begin(server, "Big order", approving);
 	await page.goto(`/runs/${run}`);
@@ -217,7 +217,7 @@ longTest("200 steps are drawn as a graph, and as a list on a phone", async () =>
 	await phone.close();
 });
 
-test("an unknown run shows an error", async () => {
+longTest("an unknown run shows an error", async () => {
 	watched.expect("404");
 	await watched.page.goto("/runs/run_01m7f9hb3mevr88y42wdngtn4v");
 	await watched.page

@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { openSignedIn, shoot, type Watched, waitForFocus } from "./browser";
-import { longTest } from "./lane";
+import { longTest as test } from "./lane";
 import type { Server } from "./server";
 
 const count = 503;
@@ -109,7 +109,7 @@ test("the workflow filter of the run list finds the last workflow and keeps it i
 	watched.check();
 });
 
-longTest("the workflow list is searched on the server", async () => {
+test("the workflow list is searched on the server", async () => {
 	const { page } = watched;
 	await page.goto("/workflows");
 	await page.getByLabel("Search workflows").fill("LEDGER");
@@ -119,7 +119,7 @@ longTest("the workflow list is searched on the server", async () => {
 	watched.check();
 });
 
-longTest("a webhook is bound to the last workflow", async () => {
+test("a webhook is bound to the last workflow", async () => {
 	const { page } = watched;
 	await page.goto("/webhooks?new=1");
 	await page.getByLabel("URL").fill("https://example.com/hooks");
@@ -133,7 +133,7 @@ longTest("a webhook is bound to the last workflow", async () => {
 	watched.check();
 });
 
-longTest("a step and a trigger in the builder can select the last workflow", async () => {
+test("a step and a trigger in the builder can select the last workflow", async () => {
 	const { page } = watched;
 	const { id } = await server.call("POST", "/v1/workflows", { name: "Caller" });
 	await server.call("PATCH", `/v1/workflows/${id}`, {

@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { openPage, openSignedIn, shoot, type Watched } from "./browser";
-import { longTest } from "./lane";
+import { longTest as test } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -66,7 +66,7 @@ test("the last owner cannot lose the role", async () => {
 	watched.check();
 });
 
-longTest("usage shows the finished runs", async () => {
+test("usage shows the finished runs", async () => {
 	const { page } = watched;
 	const running = async () => (await server.call("GET", "/v1/runs?status=running")).data;
 	await expect.poll(running).toEqual([]);
@@ -87,7 +87,7 @@ test("the audit log can be filtered by action", async () => {
 	watched.check();
 });
 
-longTest("the API reference fills a key into its examples", async () => {
+test("the API reference fills a key into its examples", async () => {
 	const { page } = watched;
 	await page.goto("/reference?operation=startRun");
 	await page.getByRole("heading", { name: "Start a run" }).waitFor();

@@ -1,7 +1,7 @@
 import type { Browser, Request } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { openPage, openSignedIn, shoot, type Watched, waitForFocus } from "./browser";
-import { longTest } from "./lane";
+import { longTest as test } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -33,7 +33,7 @@ const paths = [
 	"/reference",
 ];
 
-longTest.each(paths)("%s opens by URL in both themes without errors", async (path) => {
+test.each(paths)("%s opens by URL in both themes without errors", async (path) => {
 	const { page } = watched;
 	await page.goto(path);
 	await page.getByRole("heading", { level: 1 }).waitFor();
@@ -74,7 +74,7 @@ test.each(["/workflows", "/runs", "/approvals"])("%s fits a narrow screen", asyn
 	watched.check();
 });
 
-longTest.each([
+test.each([
 	["reference", "/reference"],
 	["reference-operation", "/reference?operation=search"],
 ])("%s renders its markup at any width", async (name, path) => {
@@ -127,7 +127,7 @@ test("? lists the shortcuts, and they work", async () => {
 	watched.check();
 });
 
-longTest("the theme follows the system until the user chooses one", async () => {
+test("the theme follows the system until the user chooses one", async () => {
 	const { page } = watched;
 	const theme = (name: string) => page.locator(`html[data-theme=${name}]`).waitFor();
 	await page.emulateMedia({ colorScheme: "dark" });
@@ -154,7 +154,7 @@ test("an unknown URL shows the not found page", async () => {
 	watched.check();
 });
 
-longTest("a seventh tab loads while six live tabs are open", async () => {
+test("a seventh tab loads while six live tabs are open", async () => {
 	const pages = await Promise.all(
 		Array.from({ length: 6 }, async () => {
 			const tab = await watched.context.newPage();
@@ -170,7 +170,7 @@ longTest("a seventh tab loads while six live tabs are open", async () => {
 	watched.check();
 });
 
-longTest("a notice appears while the stream is lost", async () => {
+test("a notice appears while the stream is lost", async () => {
 	const { page } = watched;
 	watched.expect(/events\/stream|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED/);
 	const connected = page.waitForResponse(/events\/stream/);
@@ -202,7 +202,7 @@ test("failed data is loaded when the server is back", async () => {
 	watched.check();
 });
 
-longTest("a page whose chunk failed to load appears when the server is back", async () => {
+test("a page whose chunk failed to load appears when the server is back", async () => {
 	const { page } = watched;
 	watched.expect(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|events\/stream|Failed to (fetch|load)|preload/);
 	await page.goto("/workflows");

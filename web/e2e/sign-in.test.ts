@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage, owner, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import { type Server, startServer } from "./server";
 
 let server: Server;
@@ -32,7 +33,7 @@ async function visit(): Promise<Watched> {
 	return watched;
 }
 
-test("an incomplete link shows an error", async () => {
+longTest("an incomplete link shows an error", async () => {
 	const { page } = await visit();
 	await page.goto("/welcome");
 	await page.getByRole("heading", { name: "This link does not work" }).waitFor();
@@ -89,7 +90,7 @@ test("the first user creates the owner account, signs out, and returns to the sa
 	await page.waitForURL("**/runs?status=failed");
 });
 
-test("a used link does not work", async () => {
+longTest("a used link does not work", async () => {
 	const watched = await visit();
 	watched.expect(/status of 404.*\/ui\/v1\/welcome/);
 	await watched.page.goto(server.welcome);
@@ -100,7 +101,7 @@ test("a used link does not work", async () => {
 	await watched.page.getByRole("heading", { name: "This link does not work" }).waitFor();
 });
 
-test("signing in does not redirect to another site", async () => {
+longTest("signing in does not redirect to another site", async () => {
 	const { page } = await visit();
 	await page.goto("/sign-in?next=//example.com/");
 	await page.getByLabel("Email address").fill(owner.email);
@@ -109,7 +110,7 @@ test("signing in does not redirect to another site", async () => {
 	await page.waitForURL(`${server.url}/workflows`);
 });
 
-test("an invited viewer joins and sees what the role does not allow", async () => {
+longTest("an invited viewer joins and sees what the role does not allow", async () => {
 	const invitation = await server.call("POST", "/v1/invitations", { email: "grace@example.com", role: "viewer" });
 	const { page } = await visit();
 	await page.goto(invitation.link);

@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { openSignedIn, shoot, type Watched } from "./browser";
+import { longTest as test } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -49,7 +50,7 @@ async function chooseFile(page: Page, name: string, text: string): Promise<void>
 	await (await chooser).setFiles({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
 }
 
-test("a table is created from the example", async () => {
+longTest("a table is created from the example", async () => {
 	const { page } = watched;
 	await page.getByText("No tables yet").waitFor();
 	await shootBoth(page, "tables-empty");
@@ -124,7 +125,7 @@ test("rows are added and edited in their cells", async () => {
 	watched.check();
 });
 
-test("a file is imported, or nothing of it", async () => {
+longTest("a file is imported, or nothing of it", async () => {
 	const { page } = watched;
 	await page.getByRole("button", { name: "Import CSV" }).click();
 	const dialog = page.getByRole("dialog");
@@ -153,7 +154,7 @@ test("a file is imported, or nothing of it", async () => {
 	watched.check();
 });
 
-test("rows are sorted and filtered, and the URL says how", async () => {
+longTest("rows are sorted and filtered, and the URL says how", async () => {
 	const { page } = watched;
 	await page.getByRole("button", { name: "amount", exact: true }).click();
 	await page
@@ -196,7 +197,7 @@ test("rows are sorted and filtered, and the URL says how", async () => {
 	watched.check();
 });
 
-test("columns are added, changed and dropped", async () => {
+longTest("columns are added, changed and dropped", async () => {
 	const { page } = watched;
 	await page.getByRole("button", { name: "Add column" }).click();
 	await page.getByLabel("Name").fill("note");
@@ -222,7 +223,7 @@ test("columns are added, changed and dropped", async () => {
 	watched.check();
 });
 
-test("selected rows are deleted, the rest is exported, and the table is deleted", async () => {
+longTest("selected rows are deleted, the rest is exported, and the table is deleted", async () => {
 	const { page } = watched;
 	await page.getByText("Rows 1–50 of 62").waitFor();
 	await page.getByRole("checkbox", { name: "Select row 1", exact: true }).check();
@@ -259,7 +260,7 @@ test("selected rows are deleted, the rest is exported, and the table is deleted"
 	watched.check();
 });
 
-test("keys of the workspace and of a workflow are set, edited and deleted", async () => {
+longTest("keys of the workspace and of a workflow are set, edited and deleted", async () => {
 	const { page } = watched;
 	const { id } = await server.call("POST", "/v1/workflows", { name: "Watch the disk" });
 	await server.call("PUT", `/v1/state/counter?workflow_id=${id}`, { value: 3 });
@@ -313,7 +314,7 @@ test("keys of the workspace and of a workflow are set, edited and deleted", asyn
 	watched.check();
 });
 
-test("viewers see everything and can change nothing", async () => {
+longTest("viewers see everything and can change nothing", async () => {
 	const { page } = watched;
 	const { id } = await server.call("POST", "/v1/tables", {
 		name: "orders",

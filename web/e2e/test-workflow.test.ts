@@ -65,7 +65,7 @@ async function select(page: Page, id: string): Promise<void> {
 	await node(page, id).click();
 }
 
-test("an expression field completes, previews and reports mistakes", async () => {
+longTest("an expression field completes, previews and reports mistakes", async () => {
 	const { page } = watched;
 	await opened("Expressions", "count");
 	const input = exactly("/steps/3/with/input");
@@ -176,7 +176,7 @@ longTest("a draft run is shown live on the canvas, round by round", async () => 
 	watched.check();
 });
 
-test("a schedule shows its next times; a webhook trigger lists its requests", async () => {
+longTest("a schedule shows its next times; a webhook trigger lists its requests", async () => {
 	const { page } = watched;
 	const id = await opened("Triggers", "@nightly");
 	await page.getByText("Every day at 03:00").waitFor();
@@ -216,7 +216,7 @@ longTest("the duration of a waiting step keeps counting in the builder", async (
 	watched.check();
 });
 
-test("renaming a step rewrites its references, and one undo reverts it", async () => {
+longTest("renaming a step rewrites its references, and one undo reverts it", async () => {
 	const { page } = watched;
 	await opened("Rename", "get");
 	const name = page.getByRole("textbox", { name: "ID", exact: true });

@@ -104,7 +104,7 @@ longTest("both secrets verify after a rotation", async () => {
 	watched.check();
 });
 
-test("a 410 response disables the webhook, which shows why and can be enabled again", async () => {
+longTest("a 410 response disables the webhook, which shows why and can be enabled again", async () => {
 	const { page } = watched;
 	status = 410;
 	const [webhook] = (await server.call("GET", "/v1/webhooks")).data;
@@ -126,7 +126,7 @@ test("a 410 response disables the webhook, which shows why and can be enabled ag
 	watched.check();
 });
 
-test("a rejected URL is shown at its field", async () => {
+longTest("a rejected URL is shown at its field", async () => {
 	const { page } = watched;
 	await page.goto("/webhooks?new=1");
 	await page.getByLabel("URL").fill("http://10.0.0.1/");
