@@ -238,7 +238,7 @@ func (g *groups) runGroup(ctx context.Context, group []*groupedTx) error {
 	}
 	defer pooled.Release()
 	begun := clock.Monotonic()
-	t := g.db.newTransaction(pooled)
+	t := g.db.newTransaction(pooled, g.db.begin)
 	slices.SortFunc(group, func(a, b *groupedTx) int { return cmp.Compare(a.runID, b.runID) })
 	final, err := runInterleaved(ctx, t, group)
 	if err != nil {

@@ -11,13 +11,9 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-const (
-	// horizonInterval bounds how often the database is queried, however many
-	// callers there are.
-	horizonInterval = 5 * time.Second
-	// horizonTimeout bounds the query.
-	horizonTimeout = time.Second
-)
+// horizonInterval bounds how often the database is queried, however many callers
+// there are.
+const horizonInterval = 5 * time.Second
 
 // horizon caches the age of the transactions that keep vacuum from removing dead
 // rows.
@@ -44,7 +40,7 @@ func (db *DB) OldestTransaction(ctx context.Context) (time.Duration, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.queriedAt.IsZero() || time.Since(h.queriedAt) >= horizonInterval {
-		ctx, cancel := context.WithTimeout(ctx, horizonTimeout)
+		ctx, cancel := context.WithTimeout(ctx, db.limits.horizon)
 		defer cancel()
 		h.oldest, h.err = h.query(ctx, db.pool)
 		h.queriedAt = clock.Monotonic()

@@ -29,8 +29,7 @@ const (
 	pollInterval, deliveriesEvery, everythingEvery = time.Second, 2, 15
 	// reconnectDelay is how long the listener waits before it reconnects.
 	reconnectDelay = time.Second
-	// pingInterval is how often a quiet connection is pinged, and how long it has
-	// to respond.
+	// pingInterval is how often a quiet connection is pinged.
 	pingInterval = 5 * time.Second
 )
 
@@ -170,7 +169,7 @@ func (n *Notifier) sendLast(ctx context.Context) {
 }
 
 func (n *Notifier) notify(ctx context.Context, text string) error {
-	timeoutCtx, cancel := context.WithTimeout(ctx, pingInterval)
+	timeoutCtx, cancel := context.WithTimeout(ctx, n.db.limits.message)
 	defer cancel()
 	_, err := n.db.reserve.Exec(timeoutCtx, `SELECT pg_notify($1, $2)`, channel, text)
 	return err
@@ -245,7 +244,7 @@ func (n *Notifier) listenOnce(ctx context.Context) error {
 		case ctx.Err() != nil || waitCtx.Err() == nil:
 			return err
 		default:
-			if err := ping(ctx, conn); err != nil {
+			if err := n.ping(ctx, conn); err != nil {
 				return err
 			}
 		}
@@ -253,8 +252,8 @@ func (n *Notifier) listenOnce(ctx context.Context) error {
 }
 
 // ping checks that a connection is alive.
-func ping(ctx context.Context, conn *pgx.Conn) error {
-	timeoutCtx, cancel := context.WithTimeout(ctx, pingInterval)
+func (n *Notifier) ping(ctx context.Context, conn *pgx.Conn) error {
+	timeoutCtx, cancel := context.WithTimeout(ctx, n.db.limits.message)
 	defer cancel()
 	return conn.Ping(timeoutCtx)
 }

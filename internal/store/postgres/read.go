@@ -42,7 +42,7 @@ func (db *DB) ReadAll(ctx context.Context, queries func() []database.Query) erro
 		for i, q := range wanted {
 			statements[i] = newStatement(q.Statement, q.Args, true)
 		}
-		t := &transaction{conn: pooled.Conn(), begin: db.beginReading}
+		t := db.newTransaction(pooled, db.beginReading)
 		if err := t.send(ctx, append(statements, &statement{text: commit})); err != nil {
 			t.rollback(ctx)
 			return err
@@ -79,7 +79,7 @@ func (db *DB) readSingle(ctx context.Context, pooled *pgxpool.Conn, fn func(data
 
 // readInTransaction runs a read in a transaction.
 func (db *DB) readInTransaction(ctx context.Context, pooled *pgxpool.Conn, fn func(database.Conn) error) error {
-	t := &transaction{conn: pooled.Conn(), begin: db.beginReading}
+	t := db.newTransaction(pooled, db.beginReading)
 	defer t.rollback(ctx)
 	return call(fn, &conn{raw: t.conn, send: sendNow(ctx, t)})
 }

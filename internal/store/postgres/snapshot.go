@@ -13,7 +13,7 @@ func (db *DB) ReadSnapshot(ctx context.Context, fn func(database.Conn) error) er
 		return explain(err, classify(err))
 	}
 	defer pooled.Release()
-	t := &transaction{conn: pooled.Conn(), begin: append(db.beginReading, noTimeouts)}
+	t := db.newTransaction(pooled, append(db.beginReading, noTimeouts))
 	defer t.rollback(ctx)
 	err = call(fn, streamingConn{&conn{raw: t.conn, send: sendNow(ctx, t), tx: t, ctx: ctx}})
 	return explain(err, classify(err))

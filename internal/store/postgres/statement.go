@@ -59,9 +59,10 @@ type result struct {
 // transaction is a transaction on a connection. It begins with the first
 // statement, in the same round trip.
 type transaction struct {
-	conn  *pgx.Conn
-	begin []string
-	begun bool
+	conn            *pgx.Conn
+	begin           []string
+	begun           bool
+	rollbackTimeout time.Duration
 	// id is the transaction id, under which the database remembers the outcome;
 	// zero until it is known. mark is the recovery mark at its beginning.
 	id   int64

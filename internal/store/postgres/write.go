@@ -63,7 +63,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(database.Conn) error) error
 	}
 	defer pooled.Release()
 	begun := clock.Monotonic()
-	t := db.newTransaction(pooled)
+	t := db.newTransaction(pooled, db.begin)
 	c := &conn{raw: t.conn, send: sendNow(ctx, t), tx: t, ctx: ctx}
 	err = call(fn, c)
 	var final []*statement
@@ -92,8 +92,8 @@ func (db *DB) writeOnce(ctx context.Context, fn func(database.Conn) error) error
 	return nil
 }
 
-func (db *DB) newTransaction(pooled *pgxpool.Conn) *transaction {
-	return &transaction{conn: pooled.Conn(), begin: db.begin}
+func (db *DB) newTransaction(pooled *pgxpool.Conn, begin []string) *transaction {
+	return &transaction{conn: pooled.Conn(), begin: begin, rollbackTimeout: db.limits.rollback}
 }
 
 func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
@@ -168,7 +168,7 @@ func (t *transaction) rollback(ctx context.Context) {
 	if !t.begun || t.conn.IsClosed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.rollbackTimeout)
 	defer cancel()
 	if _, err := t.conn.Exec(ctx, "rollback"); err != nil {
 		_ = t.conn.Close(ctx)
