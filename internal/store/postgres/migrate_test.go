@@ -17,7 +17,7 @@ import (
 
 func TestMigrateAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test"}
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
 	if _, err := postgres.Open(t.Context(), opts); !errors.Is(err, postgres.ErrNotMigrated) {
 		t.Errorf("an empty database: %v", err)
 	}

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/url"
@@ -17,10 +18,24 @@ import (
 	"github.com/stepmill/stepmill/test/lane"
 )
 
-// recorder records the messages that a notifier receives.
+// recorder records the messages that a notifier receives, and what it logs.
 type recorder struct {
 	mu       sync.Mutex
 	received map[postgres.Message]int
+	log      bytes.Buffer
+}
+
+// Write implements io.Writer for the log.
+func (e *recorder) Write(line []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.log.Write(line)
+}
+
+func (e *recorder) logged(text string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return strings.Contains(e.log.String(), text)
 }
 
 func (e *recorder) record(n postgres.Message) {
@@ -44,11 +59,15 @@ func (e *recorder) reset() {
 	clear(e.received)
 }
 
-// startNotifier runs a notifier until the test ends.
-func startNotifier(t *testing.T, opts postgres.Options, node string, listen *pgx.ConnConfig) (*postgres.Notifier, *recorder) {
+// startNotifier runs a notifier until the test ends. It first sends the given messages,
+// all at once.
+func startNotifier(t *testing.T, opts postgres.Options, node string, listen *pgx.ConnConfig, messages ...postgres.Message) (*postgres.Notifier, *recorder) {
 	t.Helper()
 	db, e := open(t, opts), &recorder{}
-	notifier := postgres.NewNotifier(db, node, listen, e.record, slog.New(slog.DiscardHandler))
+	notifier := postgres.NewNotifier(db, node, listen, e.record, slog.New(slog.NewTextHandler(e, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	for _, msg := range messages {
+		notifier.Publish(msg.Kind, msg.ID)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -85,12 +104,15 @@ func connect(t *testing.T, opts postgres.Options) *pgx.Conn {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(timeout); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: timeout", what)
 		}
 	}
 }
+
+// sendFailed is what a notifier logs when it could not send.
+const sendFailed = "cannot notify other nodes"
 
 func TestNotifier(t *testing.T) {
 	t.Parallel()
@@ -123,24 +145,28 @@ func TestNotifier(t *testing.T) {
 	})
 	t.Run("as much as fits", func(t *testing.T) {
 		receivedByB.reset()
-		time.Sleep(150 * time.Millisecond) // what is sent now is sent together
 		kinds := []byte{
 			postgres.RunChanged, postgres.RunEnded, postgres.RunCancelled, postgres.AnswerArrived, postgres.EventRecorded, postgres.WorkflowDeleted,
 			postgres.Deliverable, postgres.Scheduled,
 		}
-		sent := map[postgres.Message]bool{}
+		var sent []postgres.Message
 		for _, kind := range kinds {
 			for range 24 {
-				msg := postgres.Message{Kind: kind, ID: uid.New(uid.Run)}
-				sent[msg] = true
-				a.Publish(msg.Kind, msg.ID)
+				sent = append(sent, postgres.Message{Kind: kind, ID: uid.New(uid.Run)})
 			}
 		}
-		for msg := range sent {
+		_, receivedByC := startNotifier(t, opts, "c", nil, sent...)
+		for _, msg := range sent {
 			eventually(t, "b receives all messages", func() bool { return receivedByB.count(msg.Kind, msg.ID) == 1 })
+		}
+		if receivedByC.logged(sendFailed) {
+			t.Error("the messages did not fit into one payload")
 		}
 	})
 	t.Run("a single node sends nothing", func(t *testing.T) {
+		// A message of b would tell a that it is not alone.
+		b.Publish(postgres.RunChanged, "last")
+		eventually(t, "b has sent everything", func() bool { return receivedByA.count(postgres.RunChanged, "last") == 1 })
 		a.SetSingleNode(true)
 		receivedByB.reset()
 		a.Publish(postgres.RunChanged, "quiet")
@@ -186,14 +212,14 @@ func TestNotifierAfterFailedSend(t *testing.T) {
 	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host})
 	far := direct
 	far.URL = strings.Replace(direct.URL, at.Host, proxy.Addr(), 1)
-	a, _ := startNotifier(t, far, "a", nil)
+	a, sent := startNotifier(t, far, "a", nil)
 	b, received := startNotifier(t, direct, "b", listenConfig(t, direct))
 	eventually(t, "b listens", func() bool { return !b.Polling() && received.count(postgres.Everything, "") > 0 })
-	received.reset()
 	proxy.Refuse(true)
 	proxy.Cut()
 	a.Publish(postgres.RunCancelled, "run_1")
-	time.Sleep(200 * time.Millisecond) // the send fails
+	eventually(t, "the send fails", func() bool { return sent.logged(sendFailed) })
+	received.reset()
 	proxy.Refuse(false)
 	eventually(t, "b is notified of it, or of Everything", func() bool {
 		return received.count(postgres.RunCancelled, "run_1")+received.count(postgres.Everything, "") > 0
@@ -213,6 +239,7 @@ func TestNotifierDetectsSilentConnection(t *testing.T) {
 	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host})
 	far := opts
 	far.URL = strings.Replace(opts.URL, at.Host, proxy.Addr(), 1)
+	opts.Timeout = shortTimeout
 	notifier, _ := startNotifier(t, opts, "a", listenConfig(t, far))
 	eventually(t, "it listens", func() bool { return !notifier.Polling() })
 	proxy.BlackHole(true)

@@ -26,8 +26,13 @@ func newDatabase(t *testing.T) postgres.Options {
 	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, migratedDatabase(t)), Name: "test", Timeout: timeout}
 }
 
-// timeout is the limit on the time of transactions, high enough for a busy machine.
+// timeout is the limit on the time of transactions, high enough for a busy machine. It
+// is also how long a test waits for what must happen.
 const timeout = 3 * time.Minute
+
+// shortTimeout is for tests that wait until a limit is reached. All limits that follow
+// from it still bear a machine that stalls for a few seconds.
+const shortTimeout = 30 * time.Second
 
 var (
 	template     string
@@ -39,7 +44,7 @@ var (
 func migratedDatabase(t *testing.T) string {
 	makeTemplate.Do(func() {
 		template = server.Shared(t).NewTemplate(t, func(url string) error {
-			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"}, river.Migrate)
+			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test", Timeout: timeout}, river.Migrate)
 		})
 	})
 	return template

@@ -20,7 +20,7 @@ func TestReusedTransactionID(t *testing.T) {
 	t.Parallel()
 	pg := server.Start(t, server.Options{})
 	url := pg.NewDatabase(t)
-	opts := postgres.Options{URL: url, Name: "test"}
+	opts := postgres.Options{URL: url, Name: "test", Timeout: timeout}
 	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
 	}

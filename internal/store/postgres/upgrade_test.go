@@ -18,7 +18,7 @@ import (
 
 func TestUpgradeMarksWaitingRuns(t *testing.T) {
 	t.Parallel()
-	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test"}
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
 	old, err := sql.Open("pgx", opts.URL)
 	if err != nil {
 		t.Fatal(err)
