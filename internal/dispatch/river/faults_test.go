@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +39,6 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
 	"github.com/stepmill/stepmill/test/lane"
-	server "github.com/stepmill/stepmill/test/postgres"
 )
 
 // hang is how long a condition may take to become true. A sweep repairs a lost wake-up
@@ -64,13 +64,10 @@ type node struct {
 func TestRunsUnderStoreFaults(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
+	seed := lane.Pick(1, uint64(time.Now().UnixNano()))
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test"}
-	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
-		t.Fatal(err)
-	}
+	opts := newDatabase(t)
 	var effects sync.Map // number of effects by step
 	nodes := []*node{newNode(t, opts, random, &effects), newNode(t, opts, random, &effects)}
 	flows := map[string]string{}
@@ -83,7 +80,7 @@ func TestRunsUnderStoreFaults(t *testing.T) {
 		n.faulty.Fail(0.02)
 	}
 	var all sync.WaitGroup
-	for i := range 60 {
+	for i := 0; i < 60 || !enoughFaults(nodes) && i < 1000; i++ {
 		for kind, id := range flows {
 			n := nodes[(i+len(kind))%2]
 			all.Go(func() { n.execute(t, id, kind == "asks") })
@@ -91,17 +88,25 @@ func TestRunsUnderStoreFaults(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	all.Wait()
+	if !enoughFaults(nodes) {
+		t.Error("too few faults for the test to be meaningful")
+	}
 	for _, n := range nodes {
-		counts := n.faulty.Counts()
-		t.Logf("%+v", counts)
-		if n.faulty.Fail(0); min(counts.Timeout, counts.Executed, counts.Unavailable) < 5 {
-			t.Error("too few faults for the test to be meaningful")
-		}
+		n.faulty.Fail(0)
+		t.Logf("%+v", n.faulty.Counts())
 	}
 	nodes[0].check(t)
 	if t.Failed() {
 		explain(t, nodes)
 	}
+}
+
+// enoughFaults reports whether every node had several faults of each kind.
+func enoughFaults(nodes []*node) bool {
+	return !slices.ContainsFunc(nodes, func(n *node) bool {
+		counts := n.faulty.Counts()
+		return min(counts.Timeout, counts.Executed, counts.Unavailable) < 5
+	})
 }
 
 // explain logs the rows that are left.
@@ -188,7 +193,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		Links: run.NewLinks(n.store, v, func() string { return "" }),
 	})
 	n.member = membership.New(membership.Config{
-		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 3 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
+		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 10 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
 	}, registry{n.db}, queue, n, log)
 	if err := n.member.Join(t.Context()); err != nil {
 		t.Fatal(err)

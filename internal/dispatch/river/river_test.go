@@ -58,6 +58,9 @@ func (c claimer) Requeue(ctx context.Context, runs []run.Wake) error {
 	return c.queue.Requeue(ctx, runs)
 }
 
+// timeout is the limit on the time of transactions, high enough for a busy machine.
+const timeout = 3 * time.Minute
+
 var (
 	template     string
 	makeTemplate sync.Once
@@ -67,10 +70,10 @@ func newDatabase(t *testing.T) postgres.Options {
 	t.Helper()
 	makeTemplate.Do(func() {
 		template = server.Shared(t).NewTemplate(t, func(url string) error {
-			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"}, river.Migrate)
+			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test", Timeout: timeout}, river.Migrate)
 		})
 	})
-	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test", Timeout: 2 * time.Minute}
+	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test", Timeout: timeout}
 }
 
 // join returns a node. Its dispatcher runs once begin is called.
@@ -284,6 +287,30 @@ func (p *testNode) release(t *testing.T, r run.Run, w run.Wake, at time.Time) {
 	p.Done(w)
 }
 
+// releaseToTimer releases a run for an hour and lets the node own it, as if its job had
+// arrived early. The timer itself is not set.
+func (p *testNode) releaseToTimer(t *testing.T, r run.Run, w run.Wake) {
+	t.Helper()
+	p.release(t, r, w, clock.Now().Add(time.Hour))
+	p.change(t, `UPDATE run_queue SET node = $1 WHERE run_id = $2`, p.node, r.ID)
+}
+
+// ownedWithTimer returns a run that should have a timer on the node.
+func (p *testNode) ownedWithTimer(t *testing.T, r run.Run) run.Wake {
+	t.Helper()
+	owned, err := p.queue.OwnedRuns(t.Context(), p.node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range owned {
+		if o.RunID == r.ID && o.LocalTimer {
+			return o.Wake
+		}
+	}
+	t.Fatalf("%s owns %+v, want %s with a timer", p.node, owned, r.ID)
+	return run.Wake{}
+}
+
 // A run that becomes due on a full node goes to one with capacity.
 func TestTimerOnFullNodeRequeues(t *testing.T) {
 	lane.NotShort(t)
@@ -294,9 +321,11 @@ func TestTimerOnFullNodeRequeues(t *testing.T) {
 	beginA()
 	wf := a.newWorkflow(t)
 	r := a.start(t, wf)
-	a.release(t, r, a.gets(t, r, patient), clock.Now().Add(time.Second))
+	a.releaseToTimer(t, r, a.gets(t, r, patient))
 	busy := a.start(t, wf)
 	a.gets(t, busy, patient)
+	a.change(t, `UPDATE run_queue SET wake_at = 1 WHERE run_id = $1`, r.ID)
+	a.Watch(a.ownedWithTimer(t, r))
 	beginB()
 	b.gets(t, r, patient)
 }
@@ -333,14 +362,8 @@ func TestNudgeWakesRunWithLocalTimer(t *testing.T) {
 	begin()
 	wf := a.newWorkflow(t)
 	r := a.start(t, wf)
-	w := a.gets(t, r, patient)
-	a.release(t, r, w, clock.Now().Add(9*time.Second))
-	a.Forget()
-	held, err := a.queue.OwnedRuns(t.Context(), "a")
-	if err != nil || len(held) != 1 || !held[0].LocalTimer {
-		t.Fatal(held, err)
-	}
-	a.Watch(held[0].Wake)
+	a.releaseToTimer(t, r, a.gets(t, r, patient))
+	a.Watch(a.ownedWithTimer(t, r))
 	a.change(t, `UPDATE run_queue SET wake_at = 1 WHERE run_id = $1`, r.ID) // as an answer does
 	a.Nudge(r.ID)
 	a.gets(t, r, patient)
