@@ -66,7 +66,7 @@ func TestFilesInABucket(t *testing.T) {
 	b, made := newBucketServer(t), installation.New(t)
 	start := func(name string) *harness.Client {
 		s := harness.StartWith(t, harness.Options{
-			Dir: made.Dir, Database: made.URL, Args: []string{"--node-name", name, "--egress-allow=127.0.0.0/8", b.url("stepmill")}, Env: credentials,
+			Dir: made.Dir, Database: made.URL, Args: append(nodeArgs(name, longLease, harness.Timeout), b.url("stepmill")), Env: credentials,
 		})
 		s.ExpectErrors("the file storage|file storage is not responding")
 		s.Key = made.AdminKey
@@ -113,7 +113,7 @@ func TestNodesAgreeWhereFilesAre(t *testing.T) {
 	t.Parallel()
 	b, made := newBucketServer(t), installation.New(t)
 	options := func(name, place string) harness.Options {
-		return harness.Options{Dir: made.Dir, Database: made.URL, Args: []string{"--node-name", name, place}, Env: credentials}
+		return harness.Options{Dir: made.Dir, Database: made.URL, Args: append(nodeArgs(name, longLease, harness.Timeout), place), Env: credentials}
 	}
 	harness.StartWith(t, options("a", b.url("one")))
 	other := harness.StartProcess(t, options("b", b.url("two")))

@@ -6,6 +6,7 @@
 package cluster_test
 
 import (
+	"cmp"
 	"database/sql"
 	"net/url"
 	"path/filepath"
@@ -27,8 +28,12 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// lease is how long a node keeps its runs without a heartbeat.
-	lease = 3 * time.Second
+	// longLease is how long a node keeps its runs without a heartbeat: long enough that
+	// none loses them on a busy machine. shortLease is for tests of takeover.
+	longLease, shortLease = time.Minute, 3 * time.Second
+	// outageTimeout is the limit on the time of transactions in tests of a database that
+	// does not respond. In others the limit is harness.Timeout.
+	outageTimeout = 20 * time.Second
 
 	lostLease    = "lost the lease of a run"
 	releasedRuns = "dropping its runs"
@@ -38,8 +43,10 @@ const (
 // options configures a cluster.
 type options struct {
 	nodes int
-	// lease defaults to the constant.
+	// lease defaults to longLease.
 	lease time.Duration
+	// timeout is the limit on the time of transactions. It defaults to harness.Timeout.
+	timeout time.Duration
 	// server asks for a separate PostgreSQL server, for tests that stop it or exhaust
 	// its connections.
 	server *postgres.Options
@@ -65,6 +72,7 @@ type cluster struct {
 	mu     sync.Mutex
 	faults []fault
 	losses []loss
+	stalls []stall
 }
 
 // member is a node. Successive processes run under its name.
@@ -90,11 +98,15 @@ type loss struct {
 	at   time.Time
 }
 
+// stall is a period in which the tests, and probably the nodes, got no CPU time.
+type stall struct {
+	until  time.Time
+	length time.Duration
+}
+
 func newCluster(t *testing.T, o options) *cluster {
 	t.Helper()
-	if o.lease == 0 {
-		o.lease = lease
-	}
+	o.lease, o.timeout = cmp.Or(o.lease, longLease), cmp.Or(o.timeout, harness.Timeout)
 	c := &cluster{t: t, options: o, seed: harness.Seed(t)}
 	if o.server == nil {
 		made := installation.New(t)
@@ -142,9 +154,7 @@ func (c *cluster) start(m *member) {
 	}
 	s := harness.StartWith(c.t, harness.Options{
 		Dir: c.dir, Database: database,
-		Args: append([]string{
-			"--node-name", m.name, "--node-lease", c.options.lease.String(), "--egress-allow=127.0.0.0/8",
-		}, c.options.args...),
+		Args:       append(nodeArgs(m.name, c.options.lease, c.options.timeout), c.options.args...),
 		CountLines: []string{lostLease, releasedRuns, tookOver},
 	})
 	if c.options.errors != "" {
@@ -154,6 +164,11 @@ func (c *cluster) start(m *member) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Server, m.avoided = s, false
+}
+
+// nodeArgs returns the arguments of a node.
+func nodeArgs(name string, lease, timeout time.Duration) []string {
+	return []string{"--node-name", name, "--node-lease", lease.String(), "--database-timeout", timeout.String(), "--egress-allow=127.0.0.0/8"}
 }
 
 // avoid sets whether clients avoid a node. A new process of the node resets it.

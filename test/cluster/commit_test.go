@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stepmill/stepmill/test/faultproxy"
 	"github.com/stepmill/stepmill/test/harness"
@@ -15,7 +14,7 @@ func TestLostCommitResponses(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
 	minimum := lane.Pick(20, 300)
-	c := newCluster(t, options{nodes: 2, lease: 10 * time.Second, proxied: true, errors: databaseErrors})
+	c := newCluster(t, options{nodes: 2, proxied: true, errors: databaseErrors})
 	l := newLoad(c)
 	endFault := c.recordFault("") // the result of any call may be lost
 	for _, m := range c.nodes {

@@ -19,11 +19,10 @@ func TestConnectionExhaustion(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
 	c := newCluster(t, options{
-		nodes: 2, errors: databaseErrors, args: []string{"--database-connections=12"},
+		nodes: 2, timeout: outageTimeout, errors: databaseErrors, args: []string{"--database-connections=12"},
 		server: &postgres.Options{MaxConnections: 40, Settings: map[string]string{"superuser_reserved_connections": "0"}},
 	})
 	l := newLoad(c)
-	l.slow = true // without a connection, writes time out
 	l.startClients()
 	for range lane.Pick(1, 5) {
 		l.awaitMore(10)

@@ -22,14 +22,22 @@ func (c *cluster) recordFault(node string) (end func()) {
 }
 
 // watch records when nodes release their runs. On a busy machine that happens without
-// a fault, and then steps are repeated as they should be.
+// a fault, and then steps are repeated as they should be. It also records when the
+// machine stalls.
 func (c *cluster) watch() {
+	const interval = 20 * time.Millisecond
 	seen := map[*harness.Server]int{}
 	for {
+		began := time.Now()
 		select {
 		case <-c.t.Context().Done():
 			return
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(interval):
+		}
+		if length := time.Since(began); length > 5*interval {
+			c.mu.Lock()
+			c.stalls = append(c.stalls, stall{time.Now(), length})
+			c.mu.Unlock()
 		}
 		for _, m := range c.nodes {
 			m.mu.Lock()
@@ -70,6 +78,18 @@ func (c *cluster) unplannedLossBetween(from, to time.Time) bool {
 		}
 	}
 	return false
+}
+
+// stalledSince returns the longest time since then for which the machine stalled.
+func (c *cluster) stalledSince(from time.Time) (longest time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.stalls {
+		if s.until.After(from) {
+			longest = max(longest, s.length)
+		}
+	}
+	return longest
 }
 
 // causedByFault reports whether a fault explains a loss.

@@ -16,7 +16,7 @@ func TestMaximumSizeOfFilesInTheDatabase(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
 	made := installation.New(t)
-	s := harness.StartWith(t, harness.Options{Dir: made.Dir, Database: made.URL})
+	s := harness.StartWith(t, harness.Options{Dir: made.Dir, Database: made.URL, Args: nodeArgs("a", longLease, harness.Timeout)})
 	client := flow.NewWorkspace(t, s.Client.With(made.AdminKey), "enterprise")
 	var usage struct {
 		Limits struct {

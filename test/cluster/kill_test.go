@@ -16,7 +16,7 @@ import (
 // lease of the dead node has expired.
 func TestTakeoverAfterNodeDeath(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, options{nodes: 3})
+	c := newCluster(t, options{nodes: 3, lease: shortLease})
 	random := harness.Random(c.seed, 0)
 	l := newLoad(c)
 	l.startClients()

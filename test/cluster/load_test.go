@@ -30,7 +30,6 @@ type load struct {
 	tenants   []*tenant
 	clients   int
 	minRuns   int    // how many runs make a test meaningful
-	slow      bool   // the database is slow, and writes may time out
 	hanging   string // a workflow of the first tenant whose only call hangs
 
 	stop  chan struct{}
@@ -238,6 +237,13 @@ func (l *load) startOn(m *member, of *tenant, kind string) *acknowledgedRun {
 	})
 }
 
+// mustRepeat reports whether a request has to be sent again because the database is
+// unavailable, or because the attempt before is still in progress.
+func mustRepeat(response harness.Response) bool {
+	code := flow.ErrorCode(response)
+	return code == "unavailable" || code == "idempotency_in_progress"
+}
+
 // sendTo sends an idempotent request to a healthy node, which responds with the status
 // or, if the database is slow, with a 503 first.
 func (l *load) sendTo(c *harness.Client, of *tenant, status int, method, path string, body any, headers ...string) (response harness.Response) {
@@ -247,8 +253,7 @@ func (l *load) sendTo(c *harness.Client, of *tenant, status int, method, path st
 		if response, err = c.With(of.key).Do(l.t.Context(), method, path, body, headers...); err != nil {
 			l.t.Fatalf("%s %s: %v", method, path, err)
 		}
-		// After a 503 the first attempt may still be in progress.
-		return response.Status != http.StatusServiceUnavailable && response.Status != http.StatusConflict
+		return !mustRepeat(response)
 	})
 	if response.Status != status {
 		l.t.Fatalf("%s %s: status %d, want %d\n%s", method, path, response.Status, status, response.Body)
@@ -296,7 +301,7 @@ func (l *load) send(random *rand.Rand, of *tenant, method, path string, body any
 		case err != nil:
 		case response.Status < 300, alreadyResumed(response):
 			return response, true
-		case response.Status != http.StatusServiceUnavailable && response.Status != http.StatusConflict:
+		case !mustRepeat(response):
 			l.t.Errorf("%s %s: %d %s", method, path, response.Status, response.Body)
 			return response, false
 		}
@@ -314,7 +319,7 @@ func (l *load) send(random *rand.Rand, of *tenant, method, path string, body any
 
 // alreadyResumed reports whether an earlier attempt of the request resumed the step.
 func alreadyResumed(a harness.Response) bool {
-	return a.Status == http.StatusConflict && strings.Contains(string(a.Body), "step_not_waiting")
+	return flow.ErrorCode(a) == "step_not_waiting"
 }
 
 // request sends one request and counts its response.

@@ -19,7 +19,7 @@ func TestDeadlocksUnderLoad(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
 	const minimum = 20
-	c := newCluster(t, options{nodes: 2, lease: 10 * time.Second, errors: "the store is busy"})
+	c := newCluster(t, options{nodes: 2, errors: "the store is busy"})
 	l := newLoad(c)
 	endFault := c.recordFault("") // a retried transaction may carry the result of a call
 	ctx, stop := context.WithCancel(t.Context())
@@ -31,7 +31,9 @@ func TestDeadlocksUnderLoad(t *testing.T) {
 	deadlocks := func() int {
 		return tables.Number(t, c.db, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`)
 	}
-	harness.Eventually(t, "there are deadlocks", func() bool { return deadlocks() >= minimum })
+	if left := harness.AwaitZero(func() int { return minimum - deadlocks() }); left > 0 {
+		t.Fatalf("there were %d deadlocks, want %d: none for %v", minimum-left, minimum, harness.Timeout)
+	}
 	l.awaitMore(l.minRuns)
 	stop()
 	lockers.Wait()
@@ -79,11 +81,10 @@ func TestSlowDatabase(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
 	c := newCluster(t, options{
-		nodes: 2, lease: 10 * time.Second, proxied: true,
+		nodes: 2, lease: 10 * time.Second, timeout: 10 * time.Second, proxied: true,
 		errors: "the store failed|the store is busy|it is not known whether the change was saved",
 	})
 	l := newLoad(c)
-	l.slow = true
 	slowest := c.watchCommits()
 	for _, m := range c.nodes {
 		m.proxy.Latency(100*time.Millisecond, 100*time.Millisecond)

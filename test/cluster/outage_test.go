@@ -14,7 +14,7 @@ import (
 func TestDatabaseCrashUnderLoad(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
-	c := newCluster(t, options{nodes: 3, server: &postgres.Options{}, errors: databaseErrors})
+	c := newCluster(t, options{nodes: 3, lease: shortLease, timeout: outageTimeout, server: &postgres.Options{}, errors: databaseErrors})
 	random := harness.Random(c.seed, 0)
 	l := newLoad(c)
 	l.startClients()
@@ -22,7 +22,7 @@ func TestDatabaseCrashUnderLoad(t *testing.T) {
 		l.awaitMore(5 + random.IntN(15))
 		downtime := time.Duration(random.IntN(1000)) * time.Millisecond
 		if i%3 == 1 { // longer than a lease
-			downtime += lease
+			downtime += c.options.lease
 		}
 		l.crashDatabase(downtime)
 	}

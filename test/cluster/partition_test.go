@@ -19,7 +19,7 @@ const databaseErrors = `database|cannot |store|connect|context deadline|EOF|time
 func TestNodePartitionedFromDatabase(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
-	c := newCluster(t, options{nodes: 3, proxied: true, errors: databaseErrors})
+	c := newCluster(t, options{nodes: 3, lease: 10 * time.Second, timeout: outageTimeout, proxied: true, errors: databaseErrors})
 	random := harness.Random(c.seed, 0)
 	l := newLoad(c)
 	l.startClients()
@@ -27,11 +27,17 @@ func TestNodePartitionedFromDatabase(t *testing.T) {
 		l.awaitMore(10)
 		// A node that gets no CPU time for a third of its lease cannot drop a
 		// call in time. That happens on a busy machine, but not every time.
+		began := time.Now()
 		for attempt := 1; !l.partition(c.nodes[random.IntN(len(c.nodes))]); attempt++ {
-			if attempt == 3 {
-				t.Error("each time the call was repeated before the partitioned node dropped it")
-				break
+			if attempt < 3 {
+				continue
 			}
+			if stalled := c.stalledSince(began); stalled > c.options.lease/10 {
+				t.Logf("inconclusive: the machine stalled for %v, and each time the call was repeated before the partitioned node dropped it", stalled)
+			} else {
+				t.Error("each time the call was repeated before the partitioned node dropped it")
+			}
+			break
 		}
 	}
 	l.awaitMore(10)
