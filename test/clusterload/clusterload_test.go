@@ -4,11 +4,13 @@
 package clusterload_test
 
 import (
+	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,11 +37,13 @@ func TestMain(m *testing.M) {
 const (
 	// egress lets steps call this machine.
 	egress = "--egress-allow=127.0.0.0/8"
-	// shortLease is for tests in which nodes die. longLease is for tests that count
-	// calls: even on a busy machine no node loses its lease and repeats a step.
-	shortLease = "--node-lease=3s"
-	longLease  = "--node-lease=30s"
+	// longLease is the default: even on a busy machine no node loses its lease and
+	// repeats a step. shortLease is for tests in which nodes die.
+	longLease, shortLease = "--node-lease=1m", "--node-lease=3s"
 )
+
+// patience lets transactions take as long as they need on a busy machine.
+var patience = "--database-timeout=" + harness.Timeout.String()
 
 // cluster is a database with its nodes.
 type cluster struct {
@@ -81,7 +85,7 @@ func newInstalledCluster(t *testing.T, args ...string) *cluster {
 
 func newCluster(t *testing.T, url, dir string, args []string) *cluster {
 	t.Helper()
-	return &cluster{t: t, url: url, nodeURL: url, db: tables.OpenPostgres(t, url), dir: dir, args: append([]string{egress}, args...)}
+	return &cluster{t: t, url: url, nodeURL: url, db: tables.OpenPostgres(t, url), dir: dir, args: append([]string{egress, longLease, patience}, args...)}
 }
 
 // startCluster makes an installed database and starts nodes on it.
@@ -181,29 +185,39 @@ func getRun(t *testing.T, c *harness.Client, id string) run {
 
 func decodeRun(t *testing.T, c *harness.Client, status int, method, path string) (r run) {
 	t.Helper()
-	response, err := do(t, c, method, path, nil)
-	if err != nil || response.Status != status {
-		t.Fatalf("%s %s: status %d, want %d (%v)\n%s", method, path, response.Status, status, err, response.Body)
-	}
-	response.Decode(t, &r)
+	expect(t, c, status, method, path, nil).Decode(t, &r)
 	return r
 }
 
-// do sends a request, again while the database stalls. On a busy machine a commit may
-// take longer than a transaction may, and the node responds that nothing was changed.
+// do sends a request, again while the database is unavailable. With its idempotency key
+// a start or another POST takes effect once.
 func do(t *testing.T, c *harness.Client, method, path string, body any, headers ...string) (response harness.Response, err error) {
+	if method == http.MethodPost && strings.HasPrefix(path, "/v1/") && !slices.Contains(headers, "Idempotency-Key") {
+		headers = append(slices.Clone(headers), "Idempotency-Key", rand.Text())
+	}
 	for deadline := time.Now().Add(harness.Timeout); ; time.Sleep(50 * time.Millisecond) {
 		response, err = c.Do(t.Context(), method, path, body, headers...)
-		if err != nil || !databaseStalled(response) || time.Now().After(deadline) {
+		if err != nil || !mustRepeat(response) || time.Now().After(deadline) {
 			return response, err
 		}
 	}
 }
 
-// databaseStalled reports whether a request was rejected because the database took too
-// long to respond.
-func databaseStalled(r harness.Response) bool {
-	return r.Status == http.StatusServiceUnavailable && strings.Contains(string(r.Body), "the database is not responding")
+// mustRepeat reports whether a request has to be sent again because the database is
+// unavailable, or because the attempt before is still in progress.
+func mustRepeat(response harness.Response) bool {
+	code := flow.ErrorCode(response)
+	return code == "unavailable" || code == "idempotency_in_progress"
+}
+
+// expect is like do and fails the test unless the response has the status.
+func expect(t *testing.T, c *harness.Client, status int, method, path string, body any) harness.Response {
+	t.Helper()
+	response, err := do(t, c, method, path, body)
+	if err != nil || response.Status != status {
+		t.Fatalf("%s %s: status %d, want %d (%v)\n%s", method, path, response.Status, status, err, response.Body)
+	}
+	return response
 }
 
 // awaitRun waits until a run has ended.

@@ -145,7 +145,7 @@ func TestLostListenConnections(t *testing.T) {
 		}
 		r = startRun(t, c.nodes[0].Client, hangs).ID
 		harness.Eventually(t, "the call is in flight", func() bool { return len(target.CallsOf(r)) > 0 })
-		c.nodes[1].Expect(t, 200, "POST", "/v1/runs/"+r+"/cancel", nil)
+		expect(t, c.nodes[1].Client, 200, "POST", "/v1/runs/"+r+"/cancel", nil)
 		harness.Eventually(t, "the call of a cancelled run is dropped", func() bool { return target.Dropped(r) })
 	}
 	close(stop)
@@ -200,7 +200,7 @@ func TestOldTransactionDoesNotBlockRuns(t *testing.T) {
 // node.
 func oldestTransaction(t *testing.T, metrics *harness.Client) time.Duration {
 	t.Helper()
-	text := metrics.Expect(t, 200, "GET", "/metrics", nil).Body
+	text := expect(t, metrics, 200, "GET", "/metrics", nil).Body
 	match := regexp.MustCompile(`(?m)^stepmill_postgres_oldest_transaction_seconds (\S+)$`).FindSubmatch(text)
 	if match == nil {
 		t.Fatalf("the metric is missing:\n%s", text)

@@ -64,7 +64,7 @@ func TestHangingStepsStayWithinConcurrencyLimit(t *testing.T) {
 	harness.Seed(t)
 	const limit = 50 // of the plan
 	target := sink.New(t)
-	c := startCluster(t, 2, longLease)
+	c := startCluster(t, 2)
 	bad, good := c.newTenant("pro"), c.newTenant("free")
 	hangs := flow.Define(t, c.nodes[0].With(bad), flow.HTTP("one", target.URL+"/hang?hang"))
 	fine := flow.Define(t, c.nodes[0].With(good), flow.HTTP("one", target.URL+"/fine"), flow.HTTP("two", target.URL+"/fine"))
@@ -92,7 +92,7 @@ func TestConcurrencyLimitAcrossNodes(t *testing.T) {
 	const limit = 5
 	runs := lane.Pick(60, 400)
 	target := sink.New(t)
-	c := startCluster(t, 2, longLease)
+	c := startCluster(t, 2)
 	c.addWorker()
 	key := c.newTenant("free")
 	id := flow.Define(t, c.nodes[0].With(key), flow.HTTP("one", target.URL+"/x?hang"),
@@ -105,7 +105,7 @@ func TestConcurrencyLimitAcrossNodes(t *testing.T) {
 	cancelled := 0
 	cancel := func(run string) {
 		target.Ignore(run)
-		response, err := c.nodes[random.IntN(2)].With(key).Do(t.Context(), "POST", "/v1/runs/"+run+"/cancel", nil)
+		response, err := do(t, c.nodes[random.IntN(2)].With(key), "POST", "/v1/runs/"+run+"/cancel", nil)
 		if err == nil && response.Status == http.StatusOK {
 			cancelled++
 		}
@@ -161,7 +161,7 @@ func TestQueueLimitAcrossNodes(t *testing.T) {
 		api := c.nodes[i%2].With(key)
 		group.Go(func() {
 			for range 5 {
-				response, err := api.Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", nil)
+				response, err := do(t, api, "POST", "/v1/workflows/"+id+"/runs", nil)
 				if err != nil {
 					t.Error(err)
 					return

@@ -1,7 +1,6 @@
 package clusterload_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -73,8 +72,8 @@ func TestClockSkew(t *testing.T) {
 	harness.Seed(t)
 	target := sink.New(t)
 	c := newInstalledCluster(t, shortLease)
-	for _, skew := range []string{"10m", "-10m", "-600s"} {
-		o := c.options(nil)
+	for i, skew := range []string{"10m", "-10m", "-600s"} {
+		o := c.options([]string{"--node-name=" + fmt.Sprint("node ", i)})
 		o.Failpoint, o.Env = "at_start@nobody:exit", []string{"FP_CLOCK=" + skew}
 		node := harness.StartWith(t, o)
 		node.Key = c.adminKey
@@ -120,9 +119,17 @@ func (c *cluster) startRunNow(node *harness.Server, workflow string) (time.Time,
 func (c *cluster) killDuringCall(target *sink.Sink) {
 	c.t.Helper()
 	id := flow.Define(c.t, c.nodes[0].Client, flow.HTTP("hang", target.URL+"/hang?hang"))
-	r := startRun(c.t, c.nodes[1].Client, id).ID
-	harness.Eventually(c.t, "the call is in flight", func() bool { return len(target.CallsOf(r)) > 0 })
-	node := c.texts(`SELECT node FROM run_queue WHERE run_id = $1`, r)[0]
+	var r, node string
+	harness.Eventually(c.t, "the node executes a run", func() bool { // another node may be faster
+		r = startRun(c.t, c.nodes[1].Client, id).ID
+		harness.Eventually(c.t, "the call is in flight", func() bool { return len(target.CallsOf(r)) > 0 })
+		held := c.texts(`SELECT n.id FROM run_queue q JOIN nodes n ON n.id = q.node WHERE q.run_id = $1 AND n.name = 'node 1'`, r)
+		if len(held) == 0 {
+			return false
+		}
+		node = held[0]
+		return true
+	})
 	c.nodes[1].Kill(c.t)
 	if len(target.CallsOf(r)) > 1 {
 		c.t.Log("inconclusive: the node lost its lease before it was killed")
@@ -148,9 +155,9 @@ func TestKeyRevocationReachesOtherNodes(t *testing.T) {
 			ID  string `json:"id"`
 			Key string `json:"key"`
 		}
-		c.nodes[0].Expect(t, 201, "POST", "/v1/api-keys", map[string]any{"name": fmt.Sprint("key ", i), "scopes": []string{"read"}}).Decode(t, &made)
+		expect(t, c.nodes[0].Client, 201, "POST", "/v1/api-keys", map[string]any{"name": fmt.Sprint("key ", i), "scopes": []string{"read"}}).Decode(t, &made)
 		revokedClient := c.nodes[1].With(made.Key)
-		revokedClient.Expect(t, 200, "GET", "/v1/workflows", nil)
+		expect(t, revokedClient, 200, "GET", "/v1/workflows", nil)
 		done := make(chan struct{})
 		stream, err := revokedClient.Open(t.Context(), http.MethodGet, "/v1/events/stream", http.NoBody)
 		if err != nil || stream.StatusCode != http.StatusOK {
@@ -167,7 +174,7 @@ func TestKeyRevocationReachesOtherNodes(t *testing.T) {
 			}
 		}()
 		revoked := time.Now()
-		response, err := c.nodes[0].Do(context.Background(), "DELETE", "/v1/api-keys/"+made.ID, nil)
+		response, err := do(t, c.nodes[0].Client, "DELETE", "/v1/api-keys/"+made.ID, nil)
 		if err != nil || response.Status/100 != 2 {
 			t.Fatalf("revoke: %v %d %s", err, response.Status, response.Body)
 		}
@@ -204,7 +211,7 @@ func TestWorkflowChangesOnTwoNodes(t *testing.T) {
 	seed := harness.Seed(t)
 	workflows, versions := lane.Pick(4, 6), lane.Pick(6, 15)
 	target := sink.New(t)
-	c := startCluster(t, 2, longLease)
+	c := startCluster(t, 2)
 	steps := func(version int) []map[string]any {
 		url := fmt.Sprintf("%s/v%d?ms=30", target.URL, version)
 		return []map[string]any{flow.HTTP("one", url), flow.HTTP("two", url), flow.HTTP("three", url)}
@@ -253,7 +260,7 @@ func (c *cluster) verify(w *changingWorkflow, target *sink.Sink) {
 			}
 		}
 		if w.deleted {
-			c.nodes[1].Expect(c.t, 404, "GET", "/v1/runs/"+id, nil)
+			expect(c.t, c.nodes[1].Client, 404, "GET", "/v1/runs/"+id, nil)
 			continue
 		}
 		if end := getRun(c.t, c.nodes[1].Client, id); end.Status != "succeeded" || end.WorkflowVersion != version || len(target.CallsOf(id)) != 3 {
@@ -291,16 +298,16 @@ func (w *changingWorkflow) change(t *testing.T, c *cluster, random func(int64) i
 	for !t.Failed() {
 		time.Sleep(time.Duration(random(int64(80 * time.Millisecond))))
 		w.mu.Lock()
-		at, api := "/v1/workflows/"+w.id, c.nodes[random(2)]
+		at, api := "/v1/workflows/"+w.id, c.nodes[random(2)].Client
 		switch {
 		case w.version >= versions:
 			w.mu.Unlock()
 			return
 		case random(4) == 0: // a pause does not stop running runs
-			api.Expect(t, 200, "PATCH", at, map[string]any{"state": "paused"})
-			api.Expect(t, 200, "PATCH", at, map[string]any{"state": "active"})
+			expect(t, api, 200, "PATCH", at, map[string]any{"state": "paused"})
+			expect(t, api, 200, "PATCH", at, map[string]any{"state": "active"})
 		default:
-			api.Expect(t, 200, "PATCH", at, map[string]any{"steps": steps(w.version + 1)})
+			expect(t, api, 200, "PATCH", at, map[string]any{"steps": steps(w.version + 1)})
 			w.version++
 		}
 		w.mu.Unlock()
@@ -311,8 +318,8 @@ func (w *changingWorkflow) remove(t *testing.T, api *harness.Client) {
 	at := "/v1/workflows/" + w.id
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	api.Expect(t, 200, "PATCH", at, map[string]any{"state": "paused"})
-	if response, err := api.Do(t.Context(), "DELETE", at, nil); err != nil || response.Status/100 != 2 {
+	expect(t, api, 200, "PATCH", at, map[string]any{"state": "paused"})
+	if response, err := do(t, api, "DELETE", at, nil); err != nil || response.Status/100 != 2 {
 		t.Errorf("delete: %v %d %s", err, response.Status, response.Body)
 	}
 	w.deleted = true

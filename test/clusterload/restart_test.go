@@ -57,7 +57,7 @@ func (tr *traffic) start(key string, n int) {
 		tr.mu.Lock()
 		node := tr.nodes[(n+try)%len(tr.nodes)]
 		tr.mu.Unlock()
-		response, err := do(tr.c.t, node.Client, "POST", "/v1/workflows/"+tr.workflow+"/runs", nil, "Idempotency-Key", key)
+		response, err := node.Do(tr.c.t.Context(), "POST", "/v1/workflows/"+tr.workflow+"/runs", nil, "Idempotency-Key", key)
 		switch {
 		case err != nil: // the listener is closed: try another node
 			tr.retried.Add(1)
@@ -135,7 +135,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	t.Parallel()
 	random := harness.Random(harness.Seed(t), 0)
 	target := sink.New(t)
-	c := startCluster(t, 2, longLease)
+	c := startCluster(t, 2)
 	wait := flow.Wait("wait", "500ms")
 	long := flow.Define(t, c.nodes[0].Client, flow.HTTP("one", target.URL+"/x?ms=300"), wait, flow.HTTP("two", target.URL+"/x?ms=300"), flow.HTTP("three", target.URL+"/x"))
 	tr := c.traffic(long, lane.Pick(4, 6))
@@ -192,7 +192,7 @@ func TestBacklogDrainsAfterOutage(t *testing.T) {
 	left := func() int { return c.number(`SELECT count(*) FROM run_queue`) }
 	stuck := harness.AwaitZero(func() int {
 		response, err := api.Do(t.Context(), "GET", "/v1/workflows", nil)
-		if err != nil || response.Status != http.StatusOK && !databaseStalled(response) {
+		if err != nil || response.Status != http.StatusOK && !mustRepeat(response) {
 			t.Fatalf("response during the drain is %d %s (%v)", response.Status, response.Body, err)
 		}
 		n := left()

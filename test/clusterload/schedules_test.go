@@ -17,7 +17,7 @@ func (c *cluster) newSchedules(count int, every string) []string {
 	ids := make([]string, count)
 	for i := range ids {
 		ids[i] = flow.Define(c.t, c.nodes[0].Client, flow.Set("one", 1))
-		c.nodes[0].Expect(c.t, 200, "PATCH", "/v1/workflows/"+ids[i], map[string]any{
+		expect(c.t, c.nodes[0].Client, 200, "PATCH", "/v1/workflows/"+ids[i], map[string]any{
 			"triggers": []any{map[string]any{"id": "tick", "type": "schedule", "every": every}},
 		})
 	}
@@ -100,10 +100,14 @@ func TestSchedulesFireOnceOnTwoNodes(t *testing.T) {
 		c.awaitFired(burst, burstCount*len(rounds))
 	}
 	for _, point := range []string{"before_tick_commit", "after_tick_commit"} {
-		o := c.options(nil)
+		o := c.options([]string{"--node-name=" + point})
 		// Up to 32 fire at a time, so there are more behind these.
 		o.Failpoint = fmt.Sprintf("%s:kill:#%d", point, 1+random.IntN(burstCount/4))
-		dying := harness.StartWith(t, o)
+		dying := harness.StartProcess(t, o)
+		// The regular schedules may kill it before it is ready.
+		harness.Eventually(t, "the node has joined", func() bool {
+			return dying.Exited() || c.number(`SELECT count(*) FROM nodes WHERE name = $1`, point) > 0
+		})
 		for attempt := 0; !dying.Exited(); attempt++ {
 			if attempt == 20 {
 				t.Logf("inconclusive: the other node was always faster, and none died at %s", point)
