@@ -47,8 +47,12 @@ func TestCancelRacesCompletionOnTwoNodes(t *testing.T) {
 	}
 	t.Logf("%d requests about %d runs; %d were cancelled", len(r.history), runs, cancelled)
 	model := runModel()
-	if result := porcupine.CheckOperationsTimeout(model.ToModel(), r.history, harness.Timeout); result != porcupine.Ok {
-		t.Errorf("the responses are not linearizable: %v", result)
+	switch porcupine.CheckOperationsTimeout(model.ToModel(), r.history, harness.Timeout) {
+	case porcupine.Illegal:
+		t.Error("the responses are not linearizable")
+	case porcupine.Unknown:
+		t.Logf("inconclusive: the responses could not be checked within %v", harness.Timeout)
+	case porcupine.Ok:
 	}
 	c.awaitIdle()
 }

@@ -36,7 +36,7 @@ func startDuringRotation(t *testing.T, pause time.Duration) bool {
 
 	draft, rotated, began := filepath.Join(c.dir, "master.key.next"), make(chan harness.Result, 1), time.Now()
 	go func() {
-		rotated <- harness.RunWithFailpoint(t, "before_rewrap:pause="+pause.String(), "--database-url", c.url, "--data-dir", c.dir, "master-key", "rotate")
+		rotated <- harness.RunWithFailpoint(t, "before_rewrap:pause="+pause.String(), patience, "--database-url", c.url, "--data-dir", c.dir, "master-key", "rotate")
 	}()
 	harness.Eventually(t, "the next key is written", func() bool {
 		_, err := os.Stat(draft)
