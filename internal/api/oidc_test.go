@@ -30,6 +30,7 @@ type provider struct {
 	key *rsa.PrivateKey
 
 	mu     sync.Mutex
+	down   bool           // codes cannot be exchanged
 	claims map[string]any // claims of the next user
 	codes  map[string]url.Values
 }
@@ -98,6 +99,9 @@ func (p *provider) authorize(t *testing.T, address string) (back *url.URL) {
 func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.down {
+		panic(http.ErrAbortHandler)
+	}
 	code := r.FormValue("code")
 	query, known := p.codes[code]
 	delete(p.codes, code)
@@ -288,7 +292,9 @@ func TestOIDCWithoutRole(t *testing.T) {
 	if got := s.query(t, `SELECT count(*) FROM audit WHERE action = 'user.updated' AND details LIKE '%' || ? || '%'`, p.URL)[0][0]; got != "2" {
 		t.Errorf("%s entries in the audit log", got)
 	}
-	p.Close() // keys are cached, but codes can no longer be exchanged
+	p.mu.Lock()
+	p.down = true
+	p.mu.Unlock()
 	address, cookie := startSignIn(t, s, "")
 	if got := callbackClient(t, s).call("GET", p.authorize(t, address).RequestURI(), "", "Cookie", cookie).wantStatus(302).header.Get("Location"); got != s.url+"/sign-in?error=oidc_failed" {
 		t.Errorf("the browser is sent to %s", got)

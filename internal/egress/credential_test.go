@@ -181,8 +181,6 @@ func TestCredentialIsNotShown(t *testing.T) {
 		}
 	}
 
-	closed := listen(t, outside+":0")
-	closed.Close()
 	garbage := strings.TrimPrefix(rawServer(t, func(conn net.Conn) { fmt.Fprint(conn, "garbage\r\n\r\n") }), "http://")
 	cut := strings.TrimPrefix(rawServer(t, func(conn net.Conn) { fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx") }), "http://")
 	loop := strings.TrimPrefix(rawServer(t, func(conn net.Conn) {
@@ -192,7 +190,7 @@ func TestCredentialIsNotShown(t *testing.T) {
 		host string
 		code egress.Code
 	}{
-		"nobody listens":       {closed.Addr().String(), egress.ConnectionFailed},
+		"nobody listens":       {outside + refusing, egress.ConnectionFailed},
 		"no HTTP":              {garbage, egress.InvalidResponse},
 		"a body cut short":     {cut, egress.ConnectionFailed},
 		"a loop of redirects":  {loop, egress.TooManyRedirects},

@@ -21,6 +21,10 @@ import (
 // internet; the other loopback addresses are reserved as usual.
 const outside = "127.1.0.1"
 
+// refusing is a port on which nothing listens: no system gives it to a listener that
+// asks for a free port.
+const refusing = ":1"
+
 var (
 	internet = egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.1.0.0/16")}}
 	loopback = egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}

@@ -125,8 +125,6 @@ func TestProxy(t *testing.T) {
 
 func TestProxyErrors(t *testing.T) {
 	t.Parallel()
-	closed := listen(t, "127.0.0.1:0")
-	closed.Close()
 	respond := func(text string) *url.URL {
 		listener := listen(t, "127.0.0.1:0")
 		go func() {
@@ -150,7 +148,7 @@ func TestProxyErrors(t *testing.T) {
 		code  egress.Code
 		says  string
 	}{
-		"refused":            {&url.URL{Scheme: "http", Host: closed.Addr().String()}, egress.ConnectionFailed, "could not connect to the egress proxy: connection refused"},
+		"refused":            {&url.URL{Scheme: "http", Host: "127.0.0.1" + refusing}, egress.ConnectionFailed, "could not connect to the egress proxy: connection refused"},
 		"unknown host":       {&url.URL{Scheme: "http", Host: "proxy.invalid:3128"}, egress.ConnectionFailed, "could not connect to the egress proxy"},
 		"no TLS":             {&url.URL{Scheme: "https", Host: respond("").Host}, egress.ConnectionFailed, "the egress proxy"},
 		"407":                {respond("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n"), egress.ConnectionFailed, "rejected its user name or password (407)"},

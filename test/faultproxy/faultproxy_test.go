@@ -200,12 +200,7 @@ func TestRefuseResetsNewConnections(t *testing.T) {
 
 func TestUnreachableServerResetsConnections(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = listener.Close()
-	p := faultproxy.Start(t, faultproxy.Options{Target: listener.Addr().String()})
+	p := faultproxy.Start(t, faultproxy.Options{Target: "127.0.0.1:1"}) // nothing listens on this port
 	expectRefused(t, p)
 	if got := p.Counts(); got.Unreachable != 1 {
 		t.Errorf("counted %+v", got)

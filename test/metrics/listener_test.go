@@ -116,9 +116,6 @@ func TestMetricsDuringShutdown(t *testing.T) {
 	}
 	s.Signal(t, syscall.SIGTERM) // the second signal ends it at once
 	s.Wait(t)
-	if _, err := s.metrics.Do(t.Context(), "GET", "/healthz", nil); err == nil {
-		t.Error("the listener still responds after the service has exited")
-	}
 }
 
 // In safe mode runs are accepted and stay queued, as the metrics show.

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { inject } from "vitest";
 
@@ -27,7 +28,7 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 		welcome: "",
 		call: (method, path, body) => call(server, method, path, body),
 		start: async () => {
-			const listen = server.url ? new URL(server.url).host : "127.0.0.1:0";
+			const listen = server.url ? new URL(server.url).host : `127.0.0.1:${await freePort()}`;
 			child = spawn(
 				inject("binary"),
 				[
@@ -60,6 +61,24 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 	await server.start();
 	process.once("exit", () => child?.kill("SIGKILL"));
 	return server;
+}
+
+/**
+ * freePort returns a free port outside the ephemeral range: otherwise another process could
+ * get it while the server is stopped.
+ */
+async function freePort(): Promise<number> {
+	for (;;) {
+		const port = 20_000 + Math.floor(Math.random() * 10_000);
+		const probe = createServer();
+		const free = await new Promise<boolean>((resolve) => {
+			probe.once("error", () => resolve(false));
+			probe.listen(port, "127.0.0.1", () => resolve(true));
+		});
+		if (!free) continue;
+		await new Promise((closed) => probe.close(closed));
+		return port;
+	}
 }
 
 /** greeting returns what the server prints once it is ready, up to and including `last`. */
