@@ -52,9 +52,7 @@ type options struct {
 	server *postgres.Options
 	// proxied puts a proxy between each node and the database.
 	proxied bool
-	// errors matches the errors that nodes log because of the faults.
-	errors string
-	args   []string
+	args    []string
 }
 
 // cluster is a database with the nodes that share it.
@@ -157,9 +155,6 @@ func (c *cluster) start(m *member) {
 		Args:       append(nodeArgs(m.name, c.options.lease, c.options.timeout), c.options.args...),
 		CountLines: []string{lostLease, releasedRuns, tookOver},
 	})
-	if c.options.errors != "" {
-		s.ExpectErrors(c.options.errors)
-	}
 	s.Key = c.key
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,7 @@ func TestLostCommitResponses(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
 	minimum := lane.Pick(20, 300)
-	c := newCluster(t, options{nodes: 2, proxied: true, errors: databaseErrors})
+	c := newCluster(t, options{nodes: 2, proxied: true})
 	l := newLoad(c)
 	endFault := c.recordFault("") // the result of any call may be lost
 	for _, m := range c.nodes {

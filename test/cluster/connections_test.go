@@ -19,7 +19,7 @@ func TestConnectionExhaustion(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
 	c := newCluster(t, options{
-		nodes: 2, timeout: outageTimeout, errors: databaseErrors, args: []string{"--database-connections=12"},
+		nodes: 2, timeout: outageTimeout, args: []string{"--database-connections=12"},
 		server: &postgres.Options{MaxConnections: 40, Settings: map[string]string{"superuser_reserved_connections": "0"}},
 	})
 	l := newLoad(c)

@@ -19,7 +19,7 @@ func TestDeadlocksUnderLoad(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
 	const minimum = 20
-	c := newCluster(t, options{nodes: 2, errors: "the store is busy"})
+	c := newCluster(t, options{nodes: 2})
 	l := newLoad(c)
 	endFault := c.recordFault("") // a retried transaction may carry the result of a call
 	ctx, stop := context.WithCancel(t.Context())
@@ -82,7 +82,6 @@ func TestSlowDatabase(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, options{
 		nodes: 2, lease: 10 * time.Second, timeout: 10 * time.Second, proxied: true,
-		errors: "the store failed|the store is busy|it is not known whether the change was saved",
 	})
 	l := newLoad(c)
 	slowest := c.watchCommits()

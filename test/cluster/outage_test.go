@@ -14,7 +14,7 @@ import (
 func TestDatabaseCrashUnderLoad(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
-	c := newCluster(t, options{nodes: 3, lease: shortLease, timeout: outageTimeout, server: &postgres.Options{}, errors: databaseErrors})
+	c := newCluster(t, options{nodes: 3, lease: shortLease, timeout: outageTimeout, server: &postgres.Options{}})
 	random := harness.Random(c.seed, 0)
 	l := newLoad(c)
 	l.startClients()

@@ -10,16 +10,13 @@ import (
 	"github.com/stepmill/stepmill/test/sink"
 )
 
-// databaseErrors matches what nodes log while they cannot reach the database.
-const databaseErrors = `database|cannot |store|connect|context deadline|EOF|timeout|closed|River|Elector|Producer|Notifier|BatchCompleter|unavailable|not ready`
-
 // A node is partitioned from the database, but not from the services it calls. It
 // drops its calls before other nodes repeat them, reports that it is not ready, and
 // recovers when it reaches the database again.
 func TestNodePartitionedFromDatabase(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
-	c := newCluster(t, options{nodes: 3, lease: 10 * time.Second, timeout: outageTimeout, proxied: true, errors: databaseErrors})
+	c := newCluster(t, options{nodes: 3, lease: 10 * time.Second, timeout: outageTimeout, proxied: true})
 	random := harness.Random(c.seed, 0)
 	l := newLoad(c)
 	l.startClients()

@@ -17,7 +17,7 @@ import (
 // before the pause that arrive only now.
 func TestPausedNodeIsFenced(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, options{nodes: 3, lease: shortLease, proxied: true, errors: databaseErrors})
+	c := newCluster(t, options{nodes: 3, lease: shortLease, proxied: true})
 	random := harness.Random(c.seed, 0)
 	l := newLoad(c)
 	lateTenant := l.newTenant() // its runs are started on the node that will be paused

@@ -404,7 +404,6 @@ func TestCredentialsStayAtTheirService(t *testing.T) {
 	}
 	c.lookInFiles(t, filepath.Dir(backup))
 
-	s.ExpectErrors("SIGABRT|goroutine|panic|.")
 	s.Signal(t, syscall.SIGABRT)
 	s.Wait(t)
 	if !strings.Contains(s.Log(), "goroutine ") {
@@ -418,7 +417,6 @@ func TestCredentialsStayAtTheirService(t *testing.T) {
 	dying.AwaitListening(t)
 	dying.AwaitReady(t)
 	dying.Key = s.Key
-	dying.ExpectErrors("panic|.")
 	startRuns(t, dying.Client, flow.Define(t, dying.Client, flow.HTTP("call", oauth.URL+"/resource", "connection", "resource")), 1)
 	if exit := dying.Wait(t); exit.Code == 0 || !strings.Contains(dying.Log(), "goroutine ") {
 		t.Errorf("exit code %d: %s", exit.Code, dying.Log())

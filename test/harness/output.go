@@ -12,30 +12,35 @@ import (
 const (
 	// tailSize is how much of the end of an output is stored.
 	tailSize = 64 << 10
-	// maxSuspicious is how many suspicious lines are stored.
-	maxSuspicious = 20
+	// maxDefects is how many lines that show a defect are stored.
+	maxDefects = 20
 	// maxTraces and maxRecords are how many lines an excerpt has of each kind, and
 	// maxLine is how long they are.
 	maxTraces, maxRecords, maxLine = 60, 40, 300
 )
 
-// suspiciousLine matches lines that a healthy server never prints.
-var suspiciousLine = regexp.MustCompile(`WARNING: DATA RACE|^panic:|^fatal error:|"level":"ERROR"`)
+// defectLine matches lines that a server only prints because of a defect, and panicLine
+// those of them that are about panics. Errors are not among them: a server logs them
+// when a machine is busy, and recovers.
+var (
+	defectLine = regexp.MustCompile(`WARNING: DATA RACE|^panic:|^fatal error:|"msg":"panic |INVARIANT`)
+	panicLine  = regexp.MustCompile(`^panic:|"msg":"panic `)
+)
 
 // successfulRequest matches the log record of a request that succeeded.
 var successfulRequest = regexp.MustCompile(`"msg":"request",.*"status":[123]\d\d,`)
 
-// output stores the end of what a process prints, its suspicious lines, and an excerpt
-// for the message of a failed test.
+// output stores the end of what a process prints, the lines that show a defect, and an
+// excerpt for the message of a failed test.
 type output struct {
-	mu         sync.Mutex
-	tail       []byte
-	line       []byte // the last line, if it is incomplete
-	suspicious []string
-	traces     []string       // the first lines that are not log records: panics, data races
-	records    []string       // the last log records, without successful requests
-	counted    map[string]int // number of lines by text
-	changed    chan struct{}
+	mu      sync.Mutex
+	tail    []byte
+	line    []byte // the last line, if it is incomplete
+	defects []string
+	traces  []string       // the first lines that are not log records: panics, data races
+	records []string       // the last log records, without successful requests
+	counted map[string]int // number of lines by text
+	changed chan struct{}
 }
 
 func newOutput(counted ...string) *output {
@@ -60,8 +65,8 @@ func (o *output) Write(data []byte) (int, error) {
 		if !whole {
 			break
 		}
-		if len(o.suspicious) < maxSuspicious && suspiciousLine.Match(line) {
-			o.suspicious = append(o.suspicious, string(line))
+		if len(o.defects) < maxDefects && defectLine.Match(line) {
+			o.defects = append(o.defects, string(line))
 		}
 		o.addToExcerpt(line)
 		for text := range o.counted {
@@ -117,10 +122,18 @@ func (o *output) countLogged(text string) int {
 	return o.counted[text]
 }
 
-func (o *output) suspiciousLines() []string {
+// defectLines returns the lines that show a defect, without panics if the server was
+// made to panic.
+func (o *output) defectLines(madeToPanic bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]string(nil), o.suspicious...)
+	var out []string
+	for _, line := range o.defects {
+		if !madeToPanic || !panicLine.MatchString(line) {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // await waits until the output matches the pattern and returns the first group.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestExcerpt(t *testing.T) {
@@ -30,5 +32,30 @@ func TestExcerpt(t *testing.T) {
 	}
 	if lines := strings.Split(o.excerpt(5), "\n"); len(lines) != 1+5 {
 		t.Errorf("a shorter excerpt has %d lines, want 6", len(lines))
+	}
+}
+
+func TestDefectLines(t *testing.T) {
+	t.Parallel()
+	const (
+		race      = "WARNING: DATA RACE"
+		fatal     = "fatal error: concurrent map writes"
+		invariant = `{"level":"ERROR","msg":"INVARIANT: a run was lost"}`
+		dies      = "panic: runtime error: index out of range"
+		recovered = `{"level":"ERROR","msg":"panic in an action","panic":"x"}`
+		busy      = `{"level":"ERROR","msg":"cannot claim a run; retrying","error":"unavailable: the store is busy; try again"}`
+		said      = `{"level":"INFO","msg":"the payload says panic: x"}`
+	)
+	o := newOutput()
+	for _, line := range []string{race, busy, fatal, said, dies, invariant, recovered} {
+		_, _ = fmt.Fprintln(o, line)
+	}
+	for madeToPanic, want := range map[bool][]string{
+		false: {race, fatal, dies, invariant, recovered},
+		true:  {race, fatal, invariant},
+	} {
+		if diff := cmp.Diff(want, o.defectLines(madeToPanic)); diff != "" {
+			t.Errorf("made to panic: %t: %s", madeToPanic, diff)
+		}
 	}
 }

@@ -35,13 +35,12 @@ type Server struct {
 	// StartupTime is the time from the start of the process until it was ready.
 	StartupTime time.Duration
 
-	cmd            *exec.Cmd
-	out            *output
-	log            *output
-	exited         chan struct{}
-	expectedErrors *regexp.Regexp
-	shared         bool    // it uses PostgreSQL
-	metrics        *Client // made on first use
+	cmd         *exec.Cmd
+	out         *output
+	log         *output
+	exited      chan struct{}
+	madeToPanic bool    // by a failpoint
+	metrics     *Client // made on first use
 }
 
 // Exit describes how a server exited. The code is -1 if a signal killed it.
@@ -76,7 +75,7 @@ type Options struct {
 
 // Start starts a server on a free port and waits until it is ready. Its client has the
 // admin key if the directory was new. When the test ends, the server is killed if it
-// still runs, and unexpected errors in its log fail the test.
+// still runs, and a defect that its log shows fails the test.
 func Start(t testing.TB, dir string, args ...string) *Server {
 	t.Helper()
 	return StartWith(t, Options{Dir: dir, Args: args})
@@ -141,7 +140,8 @@ func Spawn(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Dir: o.Dir, shared: OnPostgres() || o.Database != "", out: newOutput(), log: newOutput(o.CountLines...), exited: make(chan struct{})}
+	s := &Server{Dir: o.Dir, out: newOutput(), log: newOutput(o.CountLines...), exited: make(chan struct{})}
+	s.madeToPanic = strings.Contains(o.Failpoint, ":panic")
 	args, err := o.arguments()
 	if err != nil {
 		return nil, err
@@ -293,38 +293,15 @@ func (s *Server) Excerpt() string { return s.log.excerpt(maxRecords) }
 // AwaitLog waits until the log matches the pattern and returns the first group.
 func (s *Server) AwaitLog(t testing.TB, pattern string) string {
 	t.Helper()
-	suspiciousLine, ok := s.log.await(regexp.MustCompile(pattern), s.exited)
+	found, ok := s.log.await(regexp.MustCompile(pattern), s.exited)
 	if !ok {
 		t.Fatalf("the log does not match %s\n%s", pattern, s.Excerpt())
 	}
-	return suspiciousLine
+	return found
 }
 
 // CountLogged returns how many log lines contain one of Options.CountLines.
 func (s *Server) CountLogged(text string) int { return s.log.countLogged(text) }
-
-// ExpectErrors sets a pattern for the errors that the server may log.
-func (s *Server) ExpectErrors(pattern string) { s.expectedErrors = regexp.MustCompile(pattern) }
-
-// stalled matches what a node logs, and recovers from, when the database takes longer
-// to respond than a transaction may, or when the node itself stands still for longer
-// than its lease, so that another node terminates its sessions. On a starved machine
-// both happen. River, whose messages begin with the name of a component, logs such an
-// error even if it also returns it.
-var stalled = regexp.MustCompile(`the database is not responding|"msg":"[\w.]+: .*(context deadline exceeded|due to \S+ timeout)` +
-	`|leadership\.Elector: Error attempting to resign|terminating connection due to administrator command`)
-
-// isExpected reports whether a log line is expected. A panic is expected only if the
-// pattern mentions it.
-func (s *Server) isExpected(line string) bool {
-	if s.shared && stalled.MatchString(line) {
-		return true
-	}
-	if s.expectedErrors == nil || strings.Contains(line, "panic") && !strings.Contains(s.expectedErrors.String(), "panic") {
-		return false
-	}
-	return s.expectedErrors.MatchString(line)
-}
 
 // Kill kills the server.
 func (s *Server) Kill(t testing.TB) {
@@ -395,9 +372,10 @@ func (s *Server) Stop(t testing.TB) {
 	}
 }
 
-// Close kills the server if it still runs. It fails the test for a data race, a panic
-// or an unexpected error in the log. If the test failed, it shows an excerpt of the
-// log, which is short enough that the message of the failure stays in sight.
+// Close kills the server if it still runs. It fails the test if the log shows a defect:
+// a data race, a panic, a fatal error or a broken invariant. If the test failed, it
+// shows an excerpt of the log, which is short enough that the message of the failure
+// stays in sight.
 func (s *Server) Close(t testing.TB) {
 	t.Helper()
 	records := maxRecords
@@ -407,10 +385,8 @@ func (s *Server) Close(t testing.TB) {
 	default:
 		s.Kill(t)
 	}
-	for _, line := range s.log.suspiciousLines() {
-		if !s.isExpected(line) {
-			t.Errorf("the server logged: %s", line)
-		}
+	for _, line := range s.log.defectLines(s.madeToPanic) {
+		t.Errorf("the server logged: %s", line)
 	}
 	if t.Failed() {
 		t.Logf("log of server %d on %s without successful requests:\n%s", s.Pid(), s.Dir, s.log.excerpt(records))
