@@ -114,7 +114,7 @@ func crashAtEveryCommit(t *testing.T, steps, payload string, calls map[string]in
 			for name, once := range calls {
 				// Steps in flight at the time of the crash may be executed twice.
 				if count := w.effects.count(name); count < once || count > once+2 {
-					t.Errorf("crashed at commit %d (committed: %v): %s was called %d times", commits, happened, name, count)
+					t.Errorf("INVARIANT: crashed at commit %d (committed: %v): %s was called %d times", commits, happened, name, count)
 				}
 			}
 			if !died {

@@ -42,8 +42,12 @@ func TestRunIsLinearizable(t *testing.T) {
 		if len(c.broken) > 0 {
 			t.Fatal(c.broken)
 		}
-		if result := porcupine.CheckOperationsTimeout(sequentialModel(), c.history, 10*time.Second); result != porcupine.Ok {
-			t.Fatalf("round %d: %s:\n%s", round, result, c.describe())
+		switch porcupine.CheckOperationsTimeout(sequentialModel(), c.history, time.Minute) {
+		case porcupine.Ok:
+		case porcupine.Illegal:
+			t.Fatalf("INVARIANT: round %d is not linearizable:\n%s", round, c.describe())
+		case porcupine.Unknown:
+			t.Logf("round %d is inconclusive: checking it took too long", round)
 		}
 	}
 }

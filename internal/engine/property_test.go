@@ -235,7 +235,7 @@ func TestRunsMatchModel(t *testing.T) {
 				if first == "" {
 					first = strings.Join(problems, "\n") + "\n" + sk.describe(faults, cancelAt)
 				}
-				rt.Fatal("the run does not match the model")
+				rt.Fatal("INVARIANT: the run does not match the model")
 			}
 		})
 	})
@@ -253,7 +253,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			sk := sketches.Example(seed)
 			calm, problems := s.play(sk, nil, 0)
 			if len(problems) > 0 {
-				t.Errorf("sketch %d: %s\n%s", seed, strings.Join(problems, "\n"), sk.describe(nil, 0))
+				t.Errorf("INVARIANT: sketch %d: %s\n%s", seed, strings.Join(problems, "\n"), sk.describe(nil, 0))
 			}
 			writes += calm.writes
 			for n := range calm.writes {
@@ -267,6 +267,6 @@ func TestCrashAtEveryWrite(t *testing.T) {
 
 func (s *scenario) crashAt(t *testing.T, sk *sketch, f injectedFault) {
 	if _, problems := s.play(sk, []injectedFault{f}, 0); len(problems) > 0 {
-		t.Errorf("%s\n%s", strings.Join(problems, "\n"), sk.describe([]injectedFault{f}, 0))
+		t.Errorf("INVARIANT: %s\n%s", strings.Join(problems, "\n"), sk.describe([]injectedFault{f}, 0))
 	}
 }

@@ -38,7 +38,7 @@ func (l *load) verify(overlaps bool) {
 	l.verifyDeliveries()
 	for _, e := range l.runs { // a run that has ended does not change
 		if now := l.read(e); string(now) != string(e.final) {
-			l.t.Errorf("run %s changed after its end\nwas %s\nis  %s", e.id, e.final, now)
+			l.t.Errorf("INVARIANT: run %s changed after its end\nwas %s\nis  %s", e.id, e.final, now)
 		}
 	}
 	l.summarize()
@@ -62,7 +62,7 @@ func (l *load) awaitIdle() {
 	}
 	for _, left := range left {
 		if n := harness.AwaitZero(func() int { return tables.Number(l.t, l.c.db, left.query) }); n > 0 {
-			l.t.Errorf("%d %s, unchanged for %v", n, left.what, harness.Timeout)
+			l.t.Errorf("INVARIANT: %d %s, unchanged for %v", n, left.what, harness.Timeout)
 			l.logLeftovers()
 		}
 	}
@@ -129,10 +129,10 @@ func (l *load) verifyCount() {
 		}
 	}
 	if n := tables.Number(l.t, l.c.db, `SELECT count(*) FROM runs WHERE parent_run IS NULL`); n != roots {
-		l.t.Errorf("%d runs are in the tables, want the %d that were acknowledged", n, roots)
+		l.t.Errorf("INVARIANT: %d runs are in the tables, want the %d that were acknowledged", n, roots)
 	}
 	if n := tables.Number(l.t, l.c.db, `SELECT count(*) FROM runs WHERE parent_run IS NOT NULL`); n != children {
-		l.t.Errorf("%d child runs are in the tables, want %d", n, children)
+		l.t.Errorf("INVARIANT: %d child runs are in the tables, want %d", n, children)
 	}
 }
 
@@ -154,7 +154,7 @@ func (l *load) verifyCalls(overlaps bool) {
 			}
 			of := byKey[e.id+"/"+path]
 			if len(of) == 0 {
-				l.t.Errorf("%s/%s was never called", e.id, path)
+				l.t.Errorf("INVARIANT: %s/%s was never called", e.id, path)
 				continue
 			}
 			repeated += len(of) - 1
@@ -166,7 +166,7 @@ func (l *load) verifyCalls(overlaps bool) {
 				block = counts.Ended
 			}
 			if of[0].At.Before(last) {
-				l.t.Errorf("%s/%s was called before the step it needs had a result", e.id, path)
+				l.t.Errorf("INVARIANT: %s/%s was called before the step it needs had a result", e.id, path)
 			}
 			if block.IsZero() {
 				last = counts.Ended
@@ -182,11 +182,11 @@ func (l *load) verifyRepeats(of []sink.Call, overlaps bool) {
 		before, again := of[i-1], of[i]
 		unplanned := l.c.unplannedLossBetween(before.At, again.At)
 		if !unplanned && !l.c.faultBetween(before.At, again.At) {
-			l.t.Errorf("%s was called at %s and again at %s without a fault in between",
+			l.t.Errorf("INVARIANT: %s was called at %s and again at %s without a fault in between",
 				again.Key, before.At.Format(time.TimeOnly+".000"), again.At.Format(time.TimeOnly+".000"))
 		}
 		if !overlaps && !unplanned && (before.Ended.IsZero() || before.Ended.After(again.At)) {
-			l.t.Errorf("%s was called again while a call was in flight: %+v, %+v", again.Key, before, again)
+			l.t.Errorf("INVARIANT: %s was called again while a call was in flight: %+v, %+v", again.Key, before, again)
 		}
 	}
 }

@@ -231,7 +231,7 @@ func TestNoCallsAfterCancel(t *testing.T) {
 		now := ends[run]
 		if shown == nil {
 			if now.Status != succeeded {
-				t.Errorf("run %s is %s, but its cancel was rejected", run, now.Status)
+				t.Errorf("INVARIANT: run %s is %s, but its cancel was rejected", run, now.Status)
 			}
 			continue
 		}
@@ -240,14 +240,14 @@ func TestNoCallsAfterCancel(t *testing.T) {
 		}
 		for _, c := range target.CallsOf(run) {
 			if !shown[c.Key] {
-				t.Errorf("%s was called after the cancel", c.Key)
+				t.Errorf("INVARIANT: %s was called after the cancel", c.Key)
 			}
 		}
 	}
 	t.Logf("%d of %d runs were cancelled in time", race.cancels.Load(), len(known))
 	for key, n := range target.Counts() {
 		if n != 1 {
-			t.Errorf("%s was called %d times, want 1", key, n)
+			t.Errorf("INVARIANT: %s was called %d times, want 1", key, n)
 		}
 	}
 	checkTables(t, openCopy(t, s.Dir), "")

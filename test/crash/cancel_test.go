@@ -79,7 +79,7 @@ func TestCancelRacesCompletion(t *testing.T) {
 	db := openCopy(t, s.Dir)
 	checkTables(t, db, "")
 	if got := tables.Number(t, db, "SELECT count(*) FROM runs WHERE status = 'cancelled'"); got != cancels {
-		t.Errorf("%d runs are cancelled, want %d", got, cancels)
+		t.Errorf("INVARIANT: %d runs are cancelled, want %d", got, cancels)
 	}
 	s = restart(t, s)
 	for _, r := range runs {
@@ -134,13 +134,13 @@ func (r *raced) check(t *testing.T, c *harness.Client) {
 	response.Decode(t, &now)
 	switch {
 	case r.accepted > 1:
-		t.Errorf("run %s was cancelled %d times", r.id, r.accepted)
+		t.Errorf("INVARIANT: run %s was cancelled %d times", r.id, r.accepted)
 	case r.accepted == 1 && now.Status != cancelled:
-		t.Errorf("run %s is %s, but its cancel was acknowledged", r.id, now.Status)
+		t.Errorf("INVARIANT: run %s is %s, but its cancel was acknowledged", r.id, now.Status)
 	case r.accepted == 0 && now.Status != succeeded:
-		t.Errorf("run %s is %s, but every cancel was rejected", r.id, now.Status)
+		t.Errorf("INVARIANT: run %s is %s, but every cancel was rejected", r.id, now.Status)
 	case r.final != nil && !bytes.Equal(r.final, response.Body):
-		t.Errorf("run %s changed after its end\nwas %s\nis  %s", r.id, r.final, response.Body)
+		t.Errorf("INVARIANT: run %s changed after its end\nwas %s\nis  %s", r.id, r.final, response.Body)
 	}
 	r.final = response.Body
 	for _, v := range r.does.violations(now) {

@@ -88,7 +88,7 @@ func randomChain(r *rand.Rand) chain {
 func (c chain) violations(r runBody) []string {
 	var out []string
 	report := func(format string, args ...any) {
-		out = append(out, fmt.Sprintf("run %s (%s): ", r.ID, r.Status)+fmt.Sprintf(format, args...))
+		out = append(out, fmt.Sprintf("INVARIANT: run %s (%s): ", r.ID, r.Status)+fmt.Sprintf(format, args...))
 	}
 	want := c.outputs(r.Trigger.Payload.N)
 	ended := r.Status != running

@@ -139,7 +139,7 @@ func awaitEnd(t *testing.T, c *harness.Client, id string) runBody {
 			return r
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("run %s is still running after %v: %+v", id, timeout, r)
+			t.Fatalf("INVARIANT: run %s is still running after %v: %+v", id, timeout, r)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

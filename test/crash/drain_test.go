@@ -61,7 +61,7 @@ func TestTerminateWhileWaiting(t *testing.T) {
 	}
 	for key, n := range target.Counts() {
 		if n != 1 {
-			t.Errorf("%s was called %d times, want 1: no server was killed", key, n)
+			t.Errorf("INVARIANT: %s was called %d times, want 1: no server was killed", key, n)
 		}
 	}
 	s.Stop(t)
@@ -126,7 +126,7 @@ func checkRepeated(t *testing.T, s *harness.Server, target *sink.Sink, runs []st
 		}
 		for step, want := range map[string]int{"one": 1, "slow": 2, "three": 1} {
 			if n := target.Counts()[run+"/"+step]; n != want {
-				t.Errorf("%s/%s was called %d times, want %d", run, step, n, want)
+				t.Errorf("INVARIANT: %s/%s was called %d times, want %d", run, step, n, want)
 			}
 		}
 	}

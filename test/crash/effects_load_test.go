@@ -150,7 +150,7 @@ func (l *callLoad) verify(s *harness.Server) int {
 		c := s.With(l.tenants[tenant].key)
 		now := awaitEnd(l.t, c, id)
 		if now.Status != succeeded || len(now.Steps) != callSteps {
-			l.t.Errorf("run %s is %s after %d steps: %+v", id, now.Status, len(now.Steps), now.Error)
+			l.t.Errorf("INVARIANT: run %s is %s after %d steps: %+v", id, now.Status, len(now.Steps), now.Error)
 		}
 		for _, step := range now.Steps {
 			if step.Attempt != 1 || step.Status != succeeded {
@@ -164,12 +164,12 @@ func (l *callLoad) verify(s *harness.Server) int {
 	db := openCopy(l.t, s.Dir)
 	checkTables(l.t, db, "")
 	if n := tables.Number(l.t, db, "SELECT count(*) FROM runs"); n != len(l.runs) || n != len(l.byKey) {
-		l.t.Errorf("%d runs are in the tables, want %d for the idempotency keys and %d acknowledged", n, len(l.byKey), len(l.runs))
+		l.t.Errorf("INVARIANT: %d runs are in the tables, want %d for the idempotency keys and %d acknowledged", n, len(l.byKey), len(l.runs))
 	}
 	again := restart(l.t, s, egress)
 	for id, was := range finals {
 		if now := again.With(l.tenants[l.runs[id]].key).Expect(l.t, 200, "GET", "/v1/runs/"+id, nil).Body; string(now) != string(was) {
-			l.t.Errorf("run %s changed after its end\nwas %s\nis  %s", id, was, now)
+			l.t.Errorf("INVARIANT: run %s changed after its end\nwas %s\nis  %s", id, was, now)
 		}
 	}
 	l.t.Logf("%d of %d starts got a response", l.answered, l.attempts)
@@ -200,16 +200,16 @@ func (l *callLoad) verifyCalls() (repeated int) {
 					most++
 				}
 				if open && counted[key] <= before {
-					l.t.Errorf("%s was running at a death and was not called again", key)
+					l.t.Errorf("INVARIANT: %s was running at a death and was not called again", key)
 				}
 			}
 			if counted[key] < 1 || counted[key] > most {
-				l.t.Errorf("%s was called %d times, want 1 to %d", key, counted[key], most)
+				l.t.Errorf("INVARIANT: %s was called %d times, want 1 to %d", key, counted[key], most)
 			}
 			repeated += counted[key] - 1
 			delete(counted, key)
 			if first := slices.IndexFunc(order, func(c sink.Call) bool { return c.Key == key }); first < last {
-				l.t.Errorf("%s was called before the step it needs had a result", key)
+				l.t.Errorf("INVARIANT: %s was called before the step it needs had a result", key)
 			}
 			for n, c := range order {
 				if c.Key == key {
@@ -219,7 +219,7 @@ func (l *callLoad) verifyCalls() (repeated int) {
 		}
 	}
 	for key := range counted {
-		l.t.Errorf("a call with the key %q belongs to no accepted run", key)
+		l.t.Errorf("INVARIANT: a call with the key %q belongs to no accepted run", key)
 	}
 	return repeated
 }

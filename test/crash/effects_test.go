@@ -56,14 +56,14 @@ func checkCalls(t *testing.T, target *sink.Sink, runs []string, kills int) {
 		for _, path := range []string{"first", "all[0].one", "all[1].one", "all[2].one", "last"} {
 			count := calls[id+"/"+path]
 			if count < 1 || count > 1+kills {
-				t.Errorf("%s/%s was called %d times", id, path, count)
+				t.Errorf("INVARIANT: %s/%s was called %d times", id, path, count)
 			}
 			repeated += count - 1
 			delete(calls, id+"/"+path)
 		}
 	}
 	for key := range calls {
-		t.Errorf("call with the key %q belongs to no step", key)
+		t.Errorf("INVARIANT: call with the key %q belongs to no step", key)
 	}
 	t.Logf("%d runs, %d calls repeated after %d kills", len(runs), repeated, kills)
 }

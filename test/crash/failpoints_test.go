@@ -87,14 +87,14 @@ func TestStartRetriedAfterCrash(t *testing.T) {
 				now.Expect(t, 201, "POST", path, payload(n), header...).Decode(t, &first)
 				now.Expect(t, 201, "POST", path, payload(n), header...).Decode(t, &second)
 				if len(written) == 1 && first.ID != written[0] || second.ID != first.ID {
-					t.Errorf("the retries returned %s and %s, want the committed run %v", first.ID, second.ID, written)
+					t.Errorf("INVARIANT: the retries returned %s and %s, want the committed run %v", first.ID, second.ID, written)
 				}
 				if end := awaitEnd(t, now.Client, first.ID); end.Status != succeeded {
 					t.Errorf("run %s is %s", end.ID, end.Status)
 				}
 				now.Stop(t)
 				if runs := tables.Number(t, openCopy(t, s.Dir), "SELECT count(*) FROM runs"); int64(runs) != n+1 {
-					t.Errorf("%d runs, want %d", runs, n+1)
+					t.Errorf("INVARIANT: %d runs, want %d", runs, n+1)
 				}
 			}
 		})

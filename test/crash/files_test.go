@@ -68,11 +68,11 @@ func (d *depot) check(t *testing.T, deaths int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if n := len(d.received); n == 0 || n > 1+deaths {
-		t.Errorf("the file arrived %d times after %d deaths", n, deaths)
+		t.Errorf("INVARIANT: the file arrived %d times after %d deaths", n, deaths)
 	}
 	for _, sum := range d.received {
 		if sum != d.sum {
-			t.Errorf("a file arrived with the hash %s, want %s", sum, d.sum)
+			t.Errorf("INVARIANT: a file arrived with the hash %s, want %s", sum, d.sum)
 		}
 	}
 	d.received = nil

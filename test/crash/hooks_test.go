@@ -54,14 +54,14 @@ func TestWebhookCallRetriedAfterCrash(t *testing.T) {
 				now.Expect(t, 202, "POST", path, call).Decode(t, &first)
 				now.Expect(t, 202, "POST", path, call).Decode(t, &second)
 				if len(written) == 1 && (first.RunID != written[0] || !first.Duplicate) || second.RunID != first.RunID || !second.Duplicate {
-					t.Errorf("the retries returned %+v and %+v, want the committed run %v", first, second, written)
+					t.Errorf("INVARIANT: the retries returned %+v and %+v, want the committed run %v", first, second, written)
 				}
 				if end := awaitEnd(t, now.Client, first.RunID); end.Status != succeeded {
 					t.Errorf("run %s is %s", end.ID, end.Status)
 				}
 				now.Stop(t)
 				if runs := tables.Number(t, openCopy(t, s.Dir), "SELECT count(*) FROM runs"); runs != n+1 {
-					t.Errorf("%d runs, want %d", runs, n+1)
+					t.Errorf("INVARIANT: %d runs, want %d", runs, n+1)
 				}
 			}
 			checkTables(t, openCopy(t, s.Dir), "")

@@ -72,7 +72,7 @@ func (l *load) finish(t *testing.T, s *harness.Server, hook string) {
 	db := openCopy(t, s.Dir)
 	checkTables(t, db, hook)
 	if left := tables.Number(t, db, "SELECT count(*) FROM run_queue"); left != 0 {
-		t.Errorf("%d runs have not ended", left)
+		t.Errorf("INVARIANT: %d runs have not ended", left)
 	}
 	s = restart(t, s, egress)
 	l.verifyAll(t, s)

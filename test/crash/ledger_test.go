@@ -107,7 +107,7 @@ func (e *execution) chain() chain { return e.of.versions[e.version] }
 func (e *execution) check(now runBody, body []byte) []string {
 	var out []string
 	report := func(format string, args ...any) {
-		out = append(out, fmt.Sprintf("run %s (%s): ", e.id, now.Status)+fmt.Sprintf(format, args...))
+		out = append(out, fmt.Sprintf("INVARIANT: run %s (%s): ", e.id, now.Status)+fmt.Sprintf(format, args...))
 	}
 	if now.ID != e.id || now.WorkflowID != e.of.id || now.WorkflowVersion != e.version || now.Trigger.Payload.N != e.n {
 		report("it is not the run that was acknowledged: %s", body)

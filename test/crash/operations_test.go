@@ -51,13 +51,13 @@ func TestKillDuringOperations(t *testing.T) {
 		created += run.count("row", func(out operationOutput) bool { return out.Created })
 	}
 	if alerts != 1 || created != 1 {
-		t.Errorf("%d runs have set the key of the alert, and %d have created the row; want one each", alerts, created)
+		t.Errorf("INVARIANT: %d runs have set the key of the alert, and %d have created the row; want one each", alerts, created)
 	}
 	checkAlert(t, target)
 	var counter struct{ Value int }
 	c.Expect(t, 200, "GET", "/v1/state/counter", nil).Decode(t, &counter)
 	if want := counting * len(runs); counter.Value != want {
-		t.Errorf("the counter is %d after %d runs, want %d", counter.Value, len(runs), want)
+		t.Errorf("INVARIANT: the counter is %d after %d runs, want %d", counter.Value, len(runs), want)
 	}
 	checkCountedRow(t, c, len(runs))
 	s.Stop(t)
@@ -169,7 +169,7 @@ func (r operationsRun) count(step string, holds func(operationOutput) bool) (n i
 func checkAlert(t *testing.T, target *sink.Sink) {
 	t.Helper()
 	if calls := target.Counts(); len(calls) != 1 {
-		t.Errorf("the alert was raised by the steps %v, want one", calls)
+		t.Errorf("INVARIANT: the alert was raised by the steps %v, want one", calls)
 	}
 }
 
@@ -190,6 +190,6 @@ func checkCountedRow(t *testing.T, c *harness.Client, runs int) {
 	}
 	c.Expect(t, 200, "GET", "/v1/tables/"+list.Data[0].ID+"/rows", nil).Decode(t, &rows)
 	if len(rows.Data) != 1 || rows.Data[0].Values.N != runs {
-		t.Errorf("the rows are %+v, want one with %d", rows.Data, runs)
+		t.Errorf("INVARIANT: the rows are %+v, want one with %d", rows.Data, runs)
 	}
 }

@@ -126,10 +126,10 @@ func openCopy(t *testing.T, dir string) *sql.DB {
 	}
 	db := openFile(t, filepath.Join(copyData(t, dir), "stepmill.db"))
 	if got := tables.Texts(t, db, "PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok" {
-		t.Errorf("integrity_check: %s", strings.Join(got, "; "))
+		t.Errorf("INVARIANT: integrity_check: %s", strings.Join(got, "; "))
 	}
 	if got := tables.Texts(t, db, "PRAGMA foreign_key_check"); len(got) != 0 {
-		t.Errorf("foreign_key_check: %s", strings.Join(got, "; "))
+		t.Errorf("INVARIANT: foreign_key_check: %s", strings.Join(got, "; "))
 	}
 	return db
 }

@@ -63,7 +63,7 @@ func TestKillDuringSchedules(t *testing.T) {
 			checkTables(t, db, "")
 			const uneven = `SELECT workflow_id || ' has ' || count(*) FROM runs GROUP BY workflow_id HAVING count(*) <> $1 OR count(DISTINCT payload) <> $1`
 			if wrong := tables.Texts(t, db, uneven, rounds); len(wrong) != 0 {
-				t.Errorf("schedules without exactly one run for each of %d times: %v", rounds, wrong)
+				t.Errorf("INVARIANT: schedules without exactly one run for each of %d times: %v", rounds, wrong)
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestKillDuringEventTriggers(t *testing.T) {
 			}
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("events with a run (-want +got):\n%s", diff)
+				t.Errorf("INVARIANT: events with a run (-want +got):\n%s", diff)
 			}
 			t.Logf("%d runs", tables.Number(t, db, `SELECT count(*) FROM runs`))
 		})
@@ -174,7 +174,7 @@ func TestKillDuringPoll(t *testing.T) {
 				}
 			}
 			if len(found) != rounds*each {
-				t.Errorf("%d of %d items have a run", len(found), rounds*each)
+				t.Errorf("INVARIANT: %d of %d items have a run", len(found), rounds*each)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func (l *load) verifyAll(t *testing.T, s *harness.Server) {
 	}
 	for _, e := range l.ledger.runs {
 		if now := l.verifyRun(t, s, e); now.Status == running {
-			t.Errorf("run %s has not ended", e.id)
+			t.Errorf("INVARIANT: run %s has not ended", e.id)
 		}
 	}
 	for _, w := range l.ledger.webhooks {
@@ -75,11 +75,11 @@ func (l *load) verifyWorkflow(t *testing.T, s *harness.Server, w *workflow) {
 		description = *now.Description
 	}
 	if now.Name != w.name || description != w.description || now.Version != w.version {
-		t.Errorf("workflow %s is %q, %q, version %d; want %q, %q, version %d",
+		t.Errorf("INVARIANT: workflow %s is %q, %q, version %d; want %q, %q, version %d",
 			w.id, now.Name, description, now.Version, w.name, w.description, w.version)
 	}
 	if diff := cmp.Diff(w.versions[w.version].steps(), now.Steps); diff != "" {
-		t.Errorf("steps of workflow %s (-want +got):\n%s", w.id, diff)
+		t.Errorf("INVARIANT: steps of workflow %s (-want +got):\n%s", w.id, diff)
 	}
 }
 
@@ -99,7 +99,7 @@ func (l *load) verifyWebhook(t *testing.T, s *harness.Server, w webhook) {
 	}
 	if now.URL != w.url || workflowID != w.workflowID || !now.Enabled || !strings.HasSuffix(w.secret, now.SecretHint) ||
 		!slices.Equal(now.Events, []string{"run.failed", "workflow.paused"}) {
-		t.Errorf("webhook %s is %+v, want %+v", w.id, now, w)
+		t.Errorf("INVARIANT: webhook %s is %+v, want %+v", w.id, now, w)
 	}
 }
 
@@ -112,7 +112,7 @@ func (l *load) verifyKey(t *testing.T, s *harness.Server, k apiKey) {
 	}
 	s.Expect(t, 200, "GET", "/v1/api-keys/"+k.id, nil).Decode(t, &now)
 	if now.Name != k.name || !slices.Equal(now.Scopes, []string{"read"}) {
-		t.Errorf("key %s is %+v, want %+v", k.id, now, k)
+		t.Errorf("INVARIANT: key %s is %+v, want %+v", k.id, now, k)
 	}
 	s.With(k.value).Expect(t, 200, "GET", "/v1/usage", nil)
 }
@@ -131,12 +131,12 @@ func (l *load) verifyOnce(t *testing.T, s *harness.Server) {
 	for _, item := range list(t, s.Client, "/v1/workflows/"+l.once.id+"/runs").Data {
 		n := getRun(t, s.Client, item.ID).Trigger.Payload.N
 		if other, twice := seen[n]; twice {
-			t.Errorf("runs %s and %s were both started by the request with payload %d", other, item.ID, n)
+			t.Errorf("INVARIANT: runs %s and %s were both started by the request with payload %d", other, item.ID, n)
 		}
 		seen[n] = item.ID
 	}
 	if len(seen) != wanted {
-		t.Errorf("%d runs for the requests with a key, want %d", len(seen), wanted)
+		t.Errorf("INVARIANT: %d runs for the requests with a key, want %d", len(seen), wanted)
 	}
 	for path, nameOf := range map[string]func(i int, p page) string{
 		"/v1/workflows": func(i int, p page) string { return p.Data[i].Name },
@@ -147,7 +147,7 @@ func (l *load) verifyOnce(t *testing.T, s *harness.Server) {
 		found := list(t, s.Client, path)
 		for i := range found.Data {
 			if name := nameOf(i, found); names[name] {
-				t.Errorf("%s: %s exists twice", path, name)
+				t.Errorf("INVARIANT: %s: %s exists twice", path, name)
 			} else {
 				names[name] = true
 			}
@@ -169,7 +169,7 @@ func (l *load) settle(t *testing.T, s *harness.Server) {
 	for _, e := range l.ledger.runs {
 		for waiting := time.Now(); l.verifyRun(t, s, e).Status == running; time.Sleep(20 * time.Millisecond) {
 			if time.Since(waiting) > timeout {
-				t.Fatalf("run %s is still running %v after the last fault\n%s", e.id, time.Since(begun), describeQueue(t, s.Dir))
+				t.Fatalf("INVARIANT: run %s is still running %v after the last fault\n%s", e.id, time.Since(begun), describeQueue(t, s.Dir))
 			}
 		}
 	}

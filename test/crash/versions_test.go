@@ -183,10 +183,10 @@ func (w *changingWorkflow) checkCalls(t *testing.T, target *sink.Sink) {
 		}
 		// One call may have been in flight when the workflow was deleted, but no more.
 		if late > 1 {
-			t.Errorf("run %s made %d calls after its workflow was deleted", id, late)
+			t.Errorf("INVARIANT: run %s made %d calls after its workflow was deleted", id, late)
 		}
 		if n := len(target.CallsOf(id)); n > steps || w.deleted.IsZero() && n != steps {
-			t.Errorf("run %s made %d calls, want %d", id, n, steps)
+			t.Errorf("INVARIANT: run %s made %d calls, want %d", id, n, steps)
 		}
 	}
 }

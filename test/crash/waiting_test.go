@@ -40,7 +40,7 @@ func (q *approvalRun) resume(t *testing.T, c *harness.Client, n int64) {
 	case response.Status == http.StatusOK && q.accepted == 0:
 		q.accepted = n
 	case response.Status == http.StatusOK:
-		t.Errorf("requests %d and %d to resume %s were both accepted", q.accepted, n, q.run)
+		t.Errorf("INVARIANT: requests %d and %d to resume %s were both accepted", q.accepted, n, q.run)
 	case response.Status != http.StatusConflict || !strings.Contains(string(response.Body), "step_not_waiting"):
 		t.Errorf("resume returned %d %s", response.Status, response.Body)
 	case len(q.tries) == 1:
@@ -111,7 +111,7 @@ func TestApprovalsSurviveKills(t *testing.T) {
 			t.Fatalf("run %s is %s: %+v", q.run, end.Status, end.Error)
 		}
 		if n := *end.Steps[2].Output.N; q.accepted != 0 && n != q.accepted || !slices.Contains(q.tries, n) {
-			t.Errorf("run %s continued with request %d, want %d of %v", q.run, n, q.accepted, q.tries)
+			t.Errorf("INVARIANT: run %s continued with request %d, want %d of %v", q.run, n, q.accepted, q.tries)
 		}
 	}
 	if t.Logf("%d requests were accepted, %d had no known outcome", accepted, unknown); unknown == 0 {
@@ -153,10 +153,10 @@ func checkParents(t *testing.T, s *harness.Server, parents map[string]int64) {
 	}
 	db := openTables(t, s.Dir)
 	if twice := tables.Texts(t, db, `SELECT parent_run || '/' || parent_step FROM runs WHERE parent_run IS NOT NULL GROUP BY 1 HAVING count(*) <> 1`); len(twice) != 0 {
-		t.Errorf("steps with more than one child run: %v", twice)
+		t.Errorf("INVARIANT: steps with more than one child run: %v", twice)
 	}
 	if n := tables.Number(t, db, `SELECT count(*) FROM runs WHERE parent_run IS NOT NULL AND status = 'succeeded'`); n != 2*len(parents) {
-		t.Errorf("%d child runs of %d runs succeeded, want %d", n, len(parents), 2*len(parents))
+		t.Errorf("INVARIANT: %d child runs of %d runs succeeded, want %d", n, len(parents), 2*len(parents))
 	}
 }
 
@@ -221,10 +221,10 @@ func TestRetriesSurviveKills(t *testing.T) {
 		}
 		s.Expect(t, 201, "POST", "/v1/runs/"+source+"/retry", nil, header...).Decode(t, &again)
 		if err == nil && first.ID != again.ID {
-			t.Errorf("one idempotency key returned the retries %s and %s", first.ID, again.ID)
+			t.Errorf("INVARIANT: one idempotency key returned the retries %s and %s", first.ID, again.ID)
 		}
 		if n := number(t, s.Dir, "SELECT count(*) FROM runs WHERE retry_of = $1", source); n != 1 {
-			t.Errorf("run %s has %d retries, want 1", source, n)
+			t.Errorf("INVARIANT: run %s has %d retries, want 1", source, n)
 		}
 		if end := awaitEnd(t, s.Client, again.ID); end.Status != failed || len(end.Steps) != 2 {
 			t.Errorf("the retry is %s: %+v", end.Status, end.Error)

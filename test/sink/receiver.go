@@ -108,11 +108,11 @@ func CheckDeliveries(t testing.TB, db *sql.DB, receivers ...*Receiver) (deliveri
 			attempts = append(attempts, r.Attempts(id)...)
 		}
 		if len(attempts) == 0 || status != "delivered" {
-			t.Errorf("delivery %s arrived %d times and is %s", id, len(attempts), status)
+			t.Errorf("INVARIANT: delivery %s arrived %d times and is %s", id, len(attempts), status)
 		}
 		for _, received := range attempts {
 			if want.Path = received.Path; received != want {
-				t.Errorf("delivery %s arrived as %+v, want %+v", id, received, want)
+				t.Errorf("INVARIANT: delivery %s arrived as %+v, want %+v", id, received, want)
 			}
 		}
 		deliveries++

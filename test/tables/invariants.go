@@ -97,7 +97,7 @@ func CheckNone(t testing.TB, db *sql.DB, rule, query string, args ...any) {
 	t.Helper()
 	const shown = 10
 	if got := Texts(t, db, query, args...); len(got) != 0 {
-		t.Errorf("invariant violated: %s: %d rows: %s", rule, len(got), strings.Join(got[:min(len(got), shown)], ", "))
+		t.Errorf("INVARIANT: %s: %d rows: %s", rule, len(got), strings.Join(got[:min(len(got), shown)], ", "))
 	}
 }
 

@@ -283,7 +283,7 @@ func (g *simulation) check(t *testing.T) {
 		running, throttled := g.load(t, wf.WorkspaceID)
 		g.checkLoad(t, wf.WorkspaceID, running, throttled)
 		if running > g.limit || running < 0 || throttled < 0 || throttled > 0 && running < g.limit {
-			t.Errorf("%d running, %d throttled, limit %d", running, throttled, g.limit)
+			t.Errorf("INVARIANT: %d running, %d throttled, limit %d", running, throttled, g.limit)
 		}
 	}
 	jobs := map[run.Lease]bool{}
@@ -296,7 +296,7 @@ func (g *simulation) check(t *testing.T) {
 			return p, err
 		}) {
 		if !g.canProgress(at, jobs) {
-			t.Errorf("a run is stuck: %+v", at)
+			t.Errorf("INVARIANT: a run is stuck: %+v", at)
 		}
 	}
 }

@@ -26,9 +26,9 @@ func testRaces(t *testing.T, w *harness) {
 			if cancelled[i] {
 				want = run.Cancelled
 			}
-			equal(t, "status", status[r.ID], want)
+			equal(t, "INVARIANT: status", status[r.ID], want)
 			equal(t, "notifications", notified.endsOf(r.ID), []endedRun{{ws.ID, r.ID, want}})
-			equal(t, "endings", endings[r.ID], 1)
+			equal(t, "INVARIANT: end events", endings[r.ID], 1)
 		}
 		equal(t, "rows in the queue", w.count(t, `SELECT count(*) FROM run_queue WHERE workflow_id = $1`, wf.ID), 0)
 	})
@@ -43,9 +43,9 @@ func testRaces(t *testing.T, w *harness) {
 			func(r run.Run) (bool, error) { return w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)) })
 		status, endings := w.statuses(t, wf), w.allEndings(t)
 		for i, r := range runs {
-			equal(t, "still running", status[r.ID] == run.Running, taken[i])
+			equal(t, "INVARIANT: still running", status[r.ID] == run.Running, taken[i])
 			equal(t, "in the queue", w.queue(t, r.ID) != nil, taken[i])
-			equal(t, "ended", endings[r.ID] == 1, !taken[i])
+			equal(t, "INVARIANT: ended", endings[r.ID] == 1, !taken[i])
 		}
 	})
 
@@ -116,7 +116,7 @@ func race(t *testing.T, runs []run.Run, first, second func(run.Run) (bool, error
 					return second(runs[i])
 				})
 				if winners != 1 {
-					t.Errorf("round %d has %d winners", i, winners)
+					t.Errorf("INVARIANT: round %d has %d winners", i, winners)
 				}
 			}
 		})
