@@ -273,13 +273,10 @@ func TestOneRenewalOnThreeNodes(t *testing.T) {
 		nodes[i] = harness.StartWith(t, harness.Options{Dir: installed.Dir, Database: installed.URL, Args: []string{allowLoopback}})
 		nodes[i].Key = installed.AdminKey
 	}
-	c, err := nodes[0].Do(t.Context(), "POST", "/v1/connections", map[string]any{
+	nodes[0].Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{
 		"name": name, "auth": "oauth2", "fields": map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
 		"definition": map[string]any{"hosts": []string{oauth.URL}, "token_url": oauth.URL + "/token"},
 	})
-	if err != nil || c.Status != http.StatusCreated {
-		t.Fatalf("%d %s %v", c.Status, c.Body, err)
-	}
 	workflow := define(t, nodes[0].Client, oauth)
 	awaitSuccess(t, nodes[0].Client, startRuns(t, nodes[0].Client, workflow, 1))
 	before := oauth.Requests("client_credentials")

@@ -257,14 +257,14 @@ func TestNoCallsAfterCancel(t *testing.T) {
 // run had then, or nil if it had already ended.
 func cancelAfter(t *testing.T, c *harness.Client, workflowID string, after time.Duration) (string, map[string]bool) {
 	var started, now runBody
-	response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1))
+	response, err := c.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1))
 	if err != nil || response.Status != 201 {
 		t.Errorf("start a run: %v %s", err, response.Body)
 		return "", nil
 	}
 	response.Decode(t, &started)
 	time.Sleep(after)
-	response, err = c.Do(t.Context(), "POST", "/v1/runs/"+started.ID+"/cancel", nil)
+	response, err = c.DoUntilAvailable(t.Context(), "POST", "/v1/runs/"+started.ID+"/cancel", nil)
 	switch {
 	case err != nil || response.Status != 200 && response.Status != 409:
 		t.Errorf("cancel: %v %s", err, response.Body)

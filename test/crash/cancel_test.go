@@ -90,7 +90,7 @@ func TestCancelRacesCompletion(t *testing.T) {
 // race starts a run and cancels it after the delay from several clients at once.
 func (r *raced) race(t *testing.T, c *harness.Client, workflowID string, n int64, delay time.Duration, callers int) {
 	var started runBody
-	response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(n))
+	response, err := c.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(n))
 	if err != nil || response.Status != 201 {
 		t.Errorf("start a run: %v %s", err, response.Body)
 		return
@@ -101,7 +101,7 @@ func (r *raced) race(t *testing.T, c *harness.Client, workflowID string, n int64
 	responses := make(chan harness.Response, callers)
 	for range callers {
 		go func() {
-			response, err := c.Do(t.Context(), "POST", "/v1/runs/"+r.id+"/cancel", nil)
+			response, err := c.DoUntilAvailable(t.Context(), "POST", "/v1/runs/"+r.id+"/cancel", nil)
 			if err != nil {
 				t.Errorf("cancel: %v", err)
 			}

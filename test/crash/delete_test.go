@@ -94,7 +94,7 @@ func keepStarting(t *testing.T, c *harness.Client, workflowID string) (started f
 	for range starters {
 		group.Go(func() {
 			for deadline := time.Now().Add(timeout); ; {
-				response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1))
+				response, err := c.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1))
 				if err == nil && response.Status == 404 {
 					return
 				}

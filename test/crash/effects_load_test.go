@@ -89,7 +89,7 @@ func (l *callLoad) catchUp(s *harness.Server) {
 // start starts a run and waits for its end. It returns false if there was no response.
 func (l *callLoad) start(c *harness.Client, tenant int) bool {
 	key := l.nextKey(tenant)
-	response, err := c.Do(l.t.Context(), "POST", "/v1/workflows/"+l.tenants[tenant].workflow+"/runs", payload(1),
+	response, err := c.DoUntilAvailable(l.t.Context(), "POST", "/v1/workflows/"+l.tenants[tenant].workflow+"/runs", payload(1),
 		"Idempotency-Key", key, "Prefer", "wait=10")
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -97,7 +97,7 @@ func newLargeInstallation(t *testing.T) (dir, file, key string) {
 	for range starters {
 		group.Go(func() {
 			for n := range int64(largeRuns / starters) {
-				if response, err := s.Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", payload(n)); err != nil || response.Status != 201 {
+				if response, err := s.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+id+"/runs", payload(n)); err != nil || response.Status != 201 {
 					t.Errorf("start a run: %v %s", err, response.Body)
 				}
 			}

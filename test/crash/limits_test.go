@@ -14,7 +14,7 @@ import (
 // execute starts a run and waits until it has ended.
 func execute(t *testing.T, c *harness.Client, workflowID string) runBody {
 	t.Helper()
-	response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1), "Prefer", "wait=60")
+	response, err := c.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1), "Prefer", "wait=60")
 	if err != nil || response.Status > 201 {
 		t.Fatalf("start a run: %v %d %s", err, response.Status, response.Body)
 	}

@@ -194,7 +194,7 @@ func (c *client) send(o request) bool {
 	if o.key != "" {
 		headers = []string{"Idempotency-Key", o.key}
 	}
-	response, err := c.api.Do(c.load.t.Context(), o.method, o.path, o.body, headers...)
+	response, err := c.api.DoUntilAvailable(c.load.t.Context(), o.method, o.path, o.body, headers...)
 	c.load.ledger.count(func(n *counts) {
 		n.attempts++
 		if err == nil {

@@ -91,7 +91,7 @@ func TestDrain(t *testing.T) {
 
 	waited := make(chan harness.Response, 1)
 	go func() {
-		response, err := s.Do(t.Context(), "POST", "/v1/workflows/"+asks+"/runs", payload(1), "Prefer", "wait=60")
+		response, err := s.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+asks+"/runs", payload(1), "Prefer", "wait=60")
 		if err != nil {
 			t.Errorf("start with Prefer: wait: %v", err)
 		}

@@ -37,7 +37,7 @@ func (w *changingWorkflow) steps(url string, version int) []map[string]any {
 func (w *changingWorkflow) change(t *testing.T, c *harness.Client, url string, random *rand.Rand) {
 	if random.IntN(3) == 0 {
 		for _, state := range []string{"paused", "active"} {
-			if response, err := c.Do(t.Context(), "PATCH", "/v1/workflows/"+w.id, map[string]any{"state": state}); err != nil || response.Status != 200 {
+			if response, err := c.DoUntilAvailable(t.Context(), "PATCH", "/v1/workflows/"+w.id, map[string]any{"state": state}); err != nil || response.Status != 200 {
 				t.Errorf("%s: %v %s", state, err, response.Body)
 			}
 		}
@@ -47,7 +47,7 @@ func (w *changingWorkflow) change(t *testing.T, c *harness.Client, url string, r
 	w.version++
 	version := w.version
 	w.mu.Unlock()
-	response, err := c.Do(t.Context(), "PATCH", "/v1/workflows/"+w.id, map[string]any{"steps": w.steps(url, version)})
+	response, err := c.DoUntilAvailable(t.Context(), "PATCH", "/v1/workflows/"+w.id, map[string]any{"steps": w.steps(url, version)})
 	var now workflowBody
 	if err != nil || json.Unmarshal(response.Body, &now) != nil || now.Version != version {
 		t.Errorf("version %d: %v %s", version, err, response.Body)
@@ -63,7 +63,7 @@ func (w *changingWorkflow) progress() (version, runs int) {
 
 // start starts a run. A paused or deleted workflow rejects it.
 func (w *changingWorkflow) start(t *testing.T, c *harness.Client) {
-	response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+w.id+"/runs", payload(1))
+	response, err := c.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+w.id+"/runs", payload(1))
 	if err != nil {
 		t.Errorf("start a run: %v", err)
 		return
@@ -87,7 +87,7 @@ func (w *changingWorkflow) delete(t *testing.T, c *harness.Client) {
 		body   any
 		want   int
 	}{{"PATCH", map[string]any{"state": "paused"}, 200}, {"DELETE", nil, 204}} {
-		if response, err := c.Do(t.Context(), request.method, "/v1/workflows/"+w.id, request.body); err != nil || response.Status != request.want {
+		if response, err := c.DoUntilAvailable(t.Context(), request.method, "/v1/workflows/"+w.id, request.body); err != nil || response.Status != request.want {
 			t.Errorf("%s: %v %d %s", request.method, err, response.Status, response.Body)
 		}
 	}

@@ -34,7 +34,7 @@ func startApproval(t *testing.T, c *harness.Client, workflowID string) *approval
 // resume sends a unique request to resume the run and records the response.
 func (q *approvalRun) resume(t *testing.T, c *harness.Client, n int64) {
 	q.tries = append(q.tries, n)
-	response, err := c.Do(t.Context(), "POST", "/v1/runs/"+q.run+"/steps/ask/resume", map[string]any{"approved": true, "data": map[string]any{"n": n}})
+	response, err := c.DoUntilAvailable(t.Context(), "POST", "/v1/runs/"+q.run+"/steps/ask/resume", map[string]any{"approved": true, "data": map[string]any{"n": n}})
 	switch {
 	case err != nil: // it may have taken effect
 	case response.Status == http.StatusOK && q.accepted == 0:

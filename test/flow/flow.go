@@ -3,6 +3,7 @@
 package flow
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -37,7 +38,7 @@ func Define(t testing.TB, c *harness.Client, steps ...map[string]any) string {
 func DefineWith(t testing.TB, c *harness.Client, settings map[string]any, steps ...map[string]any) string {
 	t.Helper()
 	var made struct{ ID string }
-	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "defined"}).Decode(t, &made)
+	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "defined"}, "Idempotency-Key", rand.Text()).Decode(t, &made)
 	patch := map[string]any{"state": "active", "steps": steps}
 	if settings != nil {
 		patch["settings"] = settings

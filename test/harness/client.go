@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Client calls the API of one server.
@@ -86,10 +88,16 @@ func (c *Client) Open(ctx context.Context, method, path string, content io.Reade
 	return c.http.Do(request)
 }
 
-// Expect sends a request and fails the test unless the response has the status.
+// Expect sends a request and fails the test unless the response has the status. A server
+// on a busy machine may respond that it is unavailable: unless the test expects that,
+// the request is repeated. Tests of such responses call Do.
 func (c *Client) Expect(t testing.TB, status int, method, path string, body any, headers ...string) Response {
 	t.Helper()
-	response, err := c.Do(t.Context(), method, path, body, headers...)
+	send := c.DoUntilAvailable
+	if status == http.StatusServiceUnavailable {
+		send = c.Do
+	}
+	response, err := send(t.Context(), method, path, body, headers...)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
@@ -97,4 +105,46 @@ func (c *Client) Expect(t testing.TB, status int, method, path string, body any,
 		t.Fatalf("%s %s: status %d, want %d\n%s", method, path, response.Status, status, response.Body)
 	}
 	return response
+}
+
+// repeatEvery is how often a request is repeated while the server is unavailable.
+const repeatEvery = 200 * time.Millisecond
+
+// DoUntilAvailable is like Do and repeats the request, for at most Timeout, while the
+// response is that the server is unavailable. A POST that may have taken effect is only
+// repeated if it has an Idempotency-Key.
+func (c *Client) DoUntilAvailable(ctx context.Context, method, path string, body any, headers ...string) (Response, error) {
+	safe := method != http.MethodPost
+	for i := 0; i < len(headers); i += 2 {
+		safe = safe || http.CanonicalHeaderKey(headers[i]) == "Idempotency-Key"
+	}
+	repeated := false
+	for deadline := time.Now().Add(Timeout); ; repeated = true {
+		response, err := c.Do(ctx, method, path, body, headers...)
+		if err != nil || !response.isTemporary(safe, repeated) || time.Now().After(deadline) {
+			return response, err
+		}
+		select {
+		case <-ctx.Done():
+			return response, ctx.Err()
+		case <-time.After(repeatEvery):
+		}
+	}
+}
+
+// isTemporary reports whether a request should be sent again. It may have taken effect
+// only if it is safe to repeat. An earlier attempt can still be in progress.
+func (r Response) isTemporary(safe, repeated bool) bool {
+	var body struct {
+		Error struct{ Code, Message string }
+	}
+	switch r.Status {
+	case http.StatusServiceUnavailable:
+		_ = json.Unmarshal(r.Body, &body)
+		return body.Error.Code == "unavailable" && (safe || !strings.Contains(body.Error.Message, "it is not known whether"))
+	case http.StatusConflict:
+		_ = json.Unmarshal(r.Body, &body)
+		return repeated && body.Error.Code == "idempotency_in_progress"
+	}
+	return false
 }

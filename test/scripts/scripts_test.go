@@ -72,7 +72,7 @@ func defineScript(t *testing.T, c *harness.Client, code, timeout string, members
 // execute runs a workflow and waits until the run has ended.
 func execute(t *testing.T, c *harness.Client, workflow string, payload any) runBody {
 	t.Helper()
-	response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": payload}, "Prefer", "wait=60")
+	response, err := c.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": payload}, "Prefer", "wait=60")
 	if err != nil || response.Status > 201 {
 		t.Fatalf("start a run: %v %d %s", err, response.Status, response.Body)
 	}
