@@ -229,7 +229,7 @@ func TestKillDuringRenewal(t *testing.T) {
 					dying.AwaitReady(t)
 					dying.Key = key
 					start := func(c *harness.Client) (harness.Response, error) {
-						return c.Do(t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", nil, "Idempotency-Key", fmt.Sprintf("death-%d", n))
+						return c.DoUntilAvailable(t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", nil, "Idempotency-Key", fmt.Sprintf("death-%d", n))
 					}
 					if response, err := start(dying.Client); err == nil && response.Status != http.StatusCreated {
 						t.Fatalf("%d %s", response.Status, response.Body)
