@@ -99,6 +99,7 @@ var rules = []rule{
 	{pkg: "backup", may: base + " blob"},
 	{pkg: "blob", may: base},
 	{pkg: "blob/*", may: base + " blob"},
+	{pkg: "blob/blobtest", may: base + " blob /test/lane"},
 	{pkg: "control", may: base},
 	{pkg: "database", may: base},
 	{pkg: "dispatch", may: base + " run"},

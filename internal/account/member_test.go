@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault/faulttest"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // The last owner of a workspace cannot be removed or lose the role.
@@ -198,7 +199,7 @@ func TestMembers(t *testing.T) {
 func TestMembersProperty(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		actor := h.Workspace(t, auth.Free)
 		roles := map[string]account.Role{} // what the workspace should hold
 		joined := 0

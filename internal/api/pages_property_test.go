@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // listChanges are changes to a list while it is read: items to add, and
@@ -67,7 +69,7 @@ func TestPaginationUnderChange(t *testing.T) {
 	t.Parallel()
 	t.Run("workflows", func(t *testing.T) {
 		t.Parallel()
-		rapid.Check(t, func(rt *rapid.T) {
+		lane.Check(t, func(rt *rapid.T) {
 			c := drawListChanges(rt)
 			w := newTestWorkspace(t)
 			var ids []string
@@ -81,7 +83,7 @@ func TestPaginationUnderChange(t *testing.T) {
 	})
 	t.Run("runs", func(t *testing.T) {
 		t.Parallel()
-		rapid.Check(t, func(rt *rapid.T) {
+		lane.Check(t, func(rt *rapid.T) {
 			c := drawListChanges(rt)
 			w := newTestWorkspace(t)
 			w.workflow("wf", waitStep)

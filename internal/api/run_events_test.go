@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 const logStep = `{"id": "note", "uses": "log.write", "with": {"message": "Line one\nand two"}}`
@@ -194,12 +195,13 @@ func TestFollowRunWithReconnects(t *testing.T) {
 	w.startRun("run", "wf", "")
 
 	client := &runReplica{steps: map[string]map[string]any{}}
+	random := rand.New(rand.NewPCG(lane.Seed(), 0))
 	for connections := 0; !client.over; connections++ {
 		if connections > 1000 {
 			t.Fatal("the run does not end")
 		}
 		s := w.follow("run", client.lastID)
-		for range 1 + rand.IntN(40) {
+		for range 1 + random.IntN(40) {
 			e, ok := s.next()
 			if !ok {
 				break

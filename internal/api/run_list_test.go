@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 const (
@@ -159,7 +161,7 @@ func TestRunsOfDeletedWorkflow(t *testing.T) {
 // exactly once, whatever is started meanwhile.
 func TestRunPaginationUnderChange(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		c := drawListChanges(rt)
 		c.removed = nil
 		w := newTestWorkspace(t)

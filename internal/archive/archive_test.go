@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // content is the content of an archive.
@@ -157,7 +158,7 @@ func TestNextSkipsUnreadRows(t *testing.T) {
 func TestRoundTripOfRandomRows(t *testing.T) {
 	t.Parallel()
 	kinds := rapid.SampledFrom([]archive.Kind{archive.Text, archive.Int, archive.Bool, archive.Bytes})
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		want := content{Header: header(), Rows: map[string][][]any{}}
 		names := rapid.SliceOfDistinct(rapid.String(), func(name string) string { return name }).Draw(t, "tables")
 		for _, name := range names {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // memoryChain is the chain of one workspace.
@@ -79,7 +80,7 @@ func verify(t rapid.TB, m *memoryChain) audit.Verification {
 // entries is found at the first entry that it affects.
 func TestVerifyDetectsTampering(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		n := rapid.OneOf(rapid.IntRange(2, 9), rapid.IntRange(498, 1003)).Draw(t, "entries")
 		purged := rapid.IntRange(0, n-2).Draw(t, "purged")
 		m := newChain(n, purged)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestPlanLimits(t *testing.T) {
@@ -97,7 +98,7 @@ func TestPlanLimitsIncrease(t *testing.T) {
 // Scopes are ordered, without duplicates, and survive a round trip to the store.
 func TestScopesProperty(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOf(rapid.SampledFrom([]string{"read", "write", "execute", "admin"})).Draw(t, "names")
 		scopes, err := auth.ParseScopes(names)
 		if err != nil {

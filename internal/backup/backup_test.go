@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/backup"
 	"github.com/stepmill/stepmill/internal/blob"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 var made = time.Date(2026, 11, 17, 8, 0, 0, 5, time.UTC)
@@ -78,7 +79,7 @@ func example() content {
 
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		ids := []blob.ID{""}
 		for range rapid.IntRange(0, 20).Draw(t, "blobs") {
 			ids = append(ids, blob.NewID())

@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/blob/blobtest"
 	"github.com/stepmill/stepmill/internal/vault"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // The sealed format, as the decision record states it.
@@ -103,7 +104,7 @@ func TestSealedRandomSizesAndRanges(t *testing.T) {
 		return rapid.IntRange(0, 4).Draw(t, "segment")*segment + rapid.IntRange(0, 2).Draw(t, "more")
 	})
 	anySize := rapid.OneOf(rapid.IntRange(0, len(content)), nearBoundary)
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		size := anySize.Draw(t, "size")
 		ref, err := sealIn(s, content[:size], rapid.IntRange(100, 2*segment).Draw(t, "piece"))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/blob/blobtest"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // readForged reads a forged blob from an offset on to its end. It must fail, and
@@ -151,7 +152,7 @@ func TestFlippedBits(t *testing.T) {
 	s := blob.NewSealedStore(store, blobtest.Keys("a"))
 	ref := seal(t, s, content)
 	sealed := store.Bytes(ref.ID)
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		at := rapid.OneOf(rapid.IntRange(0, headerSize-1), rapid.IntRange(0, len(sealed)-1)).Draw(t, "byte")
 		forged := bytes.Clone(sealed)
 		forged[at] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/cron"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // fields are the five fields of an expression as numbers; nil for *.
@@ -93,7 +94,7 @@ func momentNearTransition(t *rapid.T, zone *time.Location) time.Time {
 // Next agrees with a model that checks the clock every minute.
 func TestNextMatchesMinuteByMinuteModel(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		zone, err := cron.Zone(rapid.SampledFrom(zones).Draw(t, "zone"))
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +141,7 @@ func TestNextMatchesMinuteByMinuteModel(t *testing.T) {
 // An interval is elapsed time.
 func TestIntervals(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		every := time.Duration(rapid.IntRange(10, 100_000).Draw(t, "seconds")) * time.Second
 		s, after := cron.Every(every), momentNearTransition(t, time.UTC)
 		upTo := after.Add(time.Duration(rapid.IntRange(0, 1_000_000).Draw(t, "later")) * time.Second)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/decimal"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestString(t *testing.T) {
@@ -39,7 +40,7 @@ func numbers() *rapid.Generator[string] {
 // TestAgainstRationals compares order and sum with those of math/big.
 func TestAgainstRationals(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		textA, textB := numbers().Draw(rt, "a"), numbers().Draw(rt, "b")
 		a, errA := decimal.Parse(textA)
 		b, errB := decimal.Parse(textB)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // TestRetryWithCurrentVersion retries failed runs of random workflows after the
@@ -22,7 +23,7 @@ func TestRetryWithCurrentVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		steps := drawSteps(t, "", 2)
 		lookBack(steps)
 		flow := w.workflow(stepsJSON(t, steps))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/listfile"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // listFile is a list file in memory that fails at some reads.
@@ -64,7 +65,7 @@ func (r *listReader) Close() error {
 // right one, and at most a window is held in memory.
 func TestItemsOfAListFile(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		var items []string
 		for i := range rapid.IntRange(1, 12).Draw(t, "items") {
 			items = append(items, fmt.Sprintf(`"%d%s"`, i, strings.Repeat("x", rapid.SampledFrom([]int{0, 10, 30_000, windowBytes - 10, windowBytes + 10}).Draw(t, "size"))))

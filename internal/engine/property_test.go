@@ -223,7 +223,7 @@ func TestRunsMatchModel(t *testing.T) {
 				t.Logf("the first case that failed:\n%s", first)
 			}
 		}()
-		rapid.Check(bubbled{t}, func(rt *rapid.T) {
+		lane.Check(bubbled{t}, func(rt *rapid.T) {
 			sk, faults, cancelAt := drawSketch(rt), drawFaults(rt), 0
 			if rapid.IntRange(0, 9).Draw(rt, "cancelled in time") == 9 {
 				cancelAt = rapid.IntRange(1, 60).Draw(rt, "cancelled after")

@@ -8,11 +8,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestBackoffBounds(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		p := workflow.Policy{
 			MaxAttempts: 20,
 			Initial:     time.Duration(rapid.Int64Range(1, int64(workflow.MaxDelay)).Draw(t, "initial")),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // drawSteps draws a list of steps with branches, joins and nested loops.
@@ -91,7 +92,7 @@ func TestRetry(t *testing.T) {
 		}
 	}
 	w.start(st)
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		steps := drawSteps(t, "", 2)
 		text, err := json.Marshal(steps)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // Events are listed as written, newest first.
@@ -93,7 +94,7 @@ func TestListProperty(t *testing.T) {
 	moment := rapid.Custom(func(t *rapid.T) time.Time {
 		return start.Add(time.Duration(rapid.IntRange(-1, 61).Draw(t, "ten minutes")) * 10 * time.Minute)
 	})
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		want := event.Query{
 			Filter: event.Filter{Types: rapid.SliceOfNDistinct(rapid.SampledFrom(event.Types()), 0, 3, rapid.ID).Draw(rt, "types")},
 			RunID:  rapid.SampledFrom(append(runs, "run_none")).Draw(rt, "run"),

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // Clocks in Berlin went forward on 2026-03-29 at 01:00 UTC and back on 2026-10-25,
@@ -112,7 +114,7 @@ func TestParseDate(t *testing.T) {
 // What formatDate writes, parseDate reads, in any zone and across clock changes.
 func TestParseDateReadsFormatDate(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		at := time.UnixMilli(rapid.Int64Range(-2e12, 4e12).Draw(rt, "at")).UTC()
 		zone := rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Australia/Lord_Howe", "Asia/Kathmandu"}).Draw(rt, "zone")
 		layout := rapid.SampledFrom([]string{"YYYY-MM-DD HH:mm:ss.SSS Z", "dddd, D MMMM YYYY h:m:s.SSS a Z", "ddd D MMM YYYY H:mm:ss.SSS Z"}).Draw(rt, "layout")
@@ -135,7 +137,7 @@ func TestParseDateReadsFormatDate(t *testing.T) {
 // dateDiff counts never passes the second time.
 func TestUnitsContainTheirMoments(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		at := time.UnixMilli(rapid.Int64Range(-2e12, 4e12).Draw(rt, "at")).UTC().Format("2006-01-02T15:04:05.000Z")
 		then := time.UnixMilli(rapid.Int64Range(-2e12, 4e12).Draw(rt, "then")).UTC().Format("2006-01-02T15:04:05.000Z")
 		zone := rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "America/Havana", "Pacific/Apia", "Australia/Lord_Howe", "America/Toronto"}).Draw(rt, "zone")

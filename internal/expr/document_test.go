@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestCSV(t *testing.T) {
@@ -97,7 +98,7 @@ func TestXMLRoundTrip(t *testing.T) {
 			return out
 		})
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		want := map[string]any{name.Draw(rt, "root"): element(3).Draw(rt, "element")}
 		got, err := toAndFro.Eval(&expr.Env{Trigger: expr.Trigger{Payload: want}}, expr.Budget{})
 		if err != nil {

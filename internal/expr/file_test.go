@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func invoice() *expr.File {
@@ -189,7 +190,7 @@ func holdsFile(v any) bool { return len(expr.Files(v)) > 0 }
 
 func TestFilePointersRoundTrip(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		v := anyValue(3).Draw(t, "value")
 		encoded, err := strictjson.Encode(v)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // found returns the attribute n of the elements that a selector matches.
@@ -142,7 +143,7 @@ func TestHTMLResults(t *testing.T) {
 // For well-formed documents, the matches are those of packages html and cascadia.
 func TestHTMLLikeCascadia(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		b := &pageBuilder{rt: rt}
 		b.blocks(3)
 		page := "<!DOCTYPE html><html><head><title>t</title></head><body>" + b.String() + "</body></html>"

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestFromJSON(t *testing.T) {
@@ -114,7 +115,7 @@ func TestToJSONRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		payload := anyJSON(3).Draw(rt, "payload")
 		env := &expr.Env{Trigger: expr.Trigger{Payload: payload}}
 		text, err := p.Eval(env, expr.Budget{})

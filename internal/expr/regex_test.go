@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestRegexFunctions(t *testing.T) {
@@ -48,7 +49,7 @@ func TestRegexFunctions(t *testing.T) {
 // The matches are those of Go's own function.
 func TestRegexMatchesLikeGo(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		pattern := rapid.StringMatching(`(\^|\\b|\\B|\(\?m\)\^)?([aé.](\*|\?|\*\?|\+)?|\(a\|b\)|\(b\)\?|\\b|b\$){0,4}(\||\$)?`).Draw(rt, "pattern")
 		text := rapid.StringMatching(`[abé \n]{0,12}`).Draw(rt, "text")
 		want := [][]any{}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func render(t testing.TB, source string) any {
@@ -129,7 +130,7 @@ func TestTemplateRefs(t *testing.T) {
 // Any text that is escaped as documented evaluates to itself.
 func TestTemplateLiteralRoundTrip(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		text := rapid.OneOf(
 			rapid.String(),
 			rapid.StringOf(rapid.SampledFrom([]rune("${}`'\"x \n"))),
@@ -148,7 +149,7 @@ func TestTemplateLiteralRoundTrip(t *testing.T) {
 // Any data is inserted unchanged between the surrounding text.
 func TestTemplateData(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		data := rapid.String().Draw(rt, "data")
 		before := rapid.StringMatching(`[a-z}{ ]{0,5}`).Draw(rt, "before")
 		tpl, err := expr.CompileTemplate(before + `${{ trigger.payload }}` + before)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func (t *ticket) hasSlot() bool {
@@ -130,7 +132,7 @@ func (m *queueModel) check(t *rapid.T) {
 
 func TestFairQueueMatchesModel(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		m := &queueModel{slots: rapid.IntRange(1, 4).Draw(t, "slots"), waiting: rapid.IntRange(1, 5).Draw(t, "waiting"), passed: map[*ticket]map[string]int{}}
 		m.share = rapid.IntRange(1, m.slots).Draw(t, "share")
 		m.q = New(m.slots, m.share, m.waiting)

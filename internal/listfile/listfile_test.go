@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/listfile"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // write returns a list file with items and its description.
@@ -52,7 +53,7 @@ func read(r io.Reader) ([]string, error) {
 
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
 			size := rapid.SampledFrom([]int{0, 1, 100, 65_535, 65_536, 65_537, 200_000}).Draw(t, "size")
 			return `"` + strings.Repeat("x", size) + `"`

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestText(t *testing.T) {
@@ -120,7 +121,7 @@ var (
 
 func TestMasksEveryEncoding(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.OneOf(valueOf, longOf), 1, 5).Draw(t, "values")
 		value := rapid.SampledFrom(values).Draw(t, "value")
 		before, after := textOf.Draw(t, "before"), textOf.Draw(t, "after")
@@ -145,7 +146,7 @@ func TestMasksEveryEncoding(t *testing.T) {
 
 func TestJSONStaysJSON(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.OneOf(valueOf, rapid.StringMatching(`[0-9]{4,6}`)), 1, 4).Draw(t, "values")
 		str := rapid.OneOf(textOf, rapid.SampledFrom(values))
 		tree := map[string]any{}
@@ -196,7 +197,7 @@ func each(value any, visit func(string)) {
 
 func TestLeavesOtherTextUnchanged(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("abc \"\\\n🔑"))).Draw(t, "text")
 		m := mask.New([]string{"zzzz-not-there", strings.Repeat("z", 100), "äöüß"})
 		if got := m.Text(text); got != text {

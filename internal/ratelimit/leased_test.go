@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/ratelimit"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // memoryStore is a TokenStore in memory. The conformance suite of the store tests
@@ -74,7 +75,7 @@ func newNodes(p ratelimit.TokenStore, n int) []*ratelimit.Leased {
 // window, and when a request is rejected, few tokens are left.
 func TestNodesShareALimit(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		limit := rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(100, 2000)).Draw(t, "limit")
 		all := newNodes(newMemoryStore(), rapid.IntRange(1, 4).Draw(t, "nodes"))
 		busy := rapid.SliceOfN(rapid.IntRange(0, len(all)-1), 1, 8).Draw(t, "busy")

@@ -23,6 +23,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestMain(m *testing.M) {
@@ -250,7 +251,7 @@ func (k *client) compare(m *testRun) {
 func TestFollowMissesNothing(t *testing.T) {
 	t.Parallel()
 	s := newFollowWorld(t)
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		m, client := s.start(t, rapid.IntRange(0, 2).Draw(t, "inherited")), &client{steps: map[string]run.Change{}}
 		for range rapid.IntRange(1, 12).Draw(t, "moves") {
 			m.move(t)

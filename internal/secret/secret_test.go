@@ -26,6 +26,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/vault"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestMain(m *testing.M) {
@@ -378,7 +379,7 @@ func TestSecretsProperty(t *testing.T) {
 	t.Parallel()
 	b := newEnv(t)
 	names := []string{"a", "A", "b"}
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		actor := b.Workspace(t, auth.Free)
 		model := map[string]string{}
 		name := rapid.SampledFrom(names)

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // fuzzDocument is a type whose values can be compared with those that
@@ -196,7 +197,7 @@ func sameNumber(got any, want json.Number) bool {
 // encoding and decoding.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		want := anyValue(4).Draw(t, "value")
 		data, err := json.Marshal(want)
 		if err != nil {

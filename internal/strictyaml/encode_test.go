@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/strictyaml"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestEncode(t *testing.T) {
@@ -113,7 +114,7 @@ func TestEncodeErrors(t *testing.T) {
 // Encoded documents decode to the same value, here and with another parser.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		document, err := json.Marshal(anyValue(4).Draw(t, "value"))
 		if err != nil {
 			t.Fatal(err)

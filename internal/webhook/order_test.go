@@ -91,7 +91,7 @@ func (l *ledger) inversions(o *fakeOutbox) []string {
 func TestFirstAttemptsKeepTheirOrder(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		hooks := rapid.IntRange(1, 30).Draw(rt, "webhooks")
 		runs := rapid.IntRange(1, 20).Draw(rt, "runs")

@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/webhook"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // planned is the documented delay after each failed attempt.
@@ -27,7 +28,7 @@ func TestNextDelay(t *testing.T) {
 	if diff := cmp.Diff(planned, webhook.Delays); diff != "" {
 		t.Fatalf("the schedule (-want +got):\n%s", diff)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		attempt := rapid.IntRange(-1, 20).Draw(t, "attempt")
 		overloaded := rapid.Bool().Draw(t, "overloaded")
 		asked := time.Duration(rapid.Int64Range(0, int64(100*time.Hour)).Draw(t, "asked"))

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // drawSteps draws lists of steps from few ids and values, so that two draws have
@@ -144,7 +145,7 @@ func compare(t *rapid.T, from, to workflow.Definition) workflow.Diff {
 
 func TestDiffWithItselfIsEmpty(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		d := drawDefinition(t)
 		if diff := compare(t, d, d); !diff.Identical() {
 			t.Errorf("%q", diffLines(diff))
@@ -154,7 +155,7 @@ func TestDiffWithItselfIsEmpty(t *testing.T) {
 
 func TestApplyingADiffGivesTheOtherDefinition(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		from, to := drawDefinition(t), drawDefinition(t)
 		d := compare(t, from, to)
 		was, want := map[string]record{}, map[string]record{}
@@ -176,7 +177,7 @@ func TestApplyingADiffGivesTheOtherDefinition(t *testing.T) {
 // Steps that were not added, removed or moved have the same order on both sides.
 func TestUnmovedStepsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		from, to := drawDefinition(t), drawDefinition(t)
 		d := compare(t, from, to)
 		moved, renamed := map[string]bool{}, map[string]string{}
@@ -222,7 +223,7 @@ func TestDiffIsSymmetric(t *testing.T) {
 		return out
 	}
 	byID := func(a, b workflow.StepDiff) int { return strings.Compare(a.ID, b.ID) }
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		from, to := drawDefinition(t), drawDefinition(t)
 		there, back := compare(t, from, to), compare(t, to, from)
 		mirror := workflow.Diff{Settings: swapped(back.Settings)}

@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // drawRunnable draws a list of steps that compiles, from few values, so that two
@@ -118,7 +119,7 @@ func TestReusedResultsDependOnNothingThatChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		from, to := drawPair(t)
 		reuse := workflow.ReusableSteps(compiled(t, from, actions), compiled(t, to, actions))
 		was, now := map[string]string{}, map[string]string{}

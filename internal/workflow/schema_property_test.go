@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // maker draws workflows: most are valid, some have a mistake.
@@ -207,7 +208,7 @@ func decoded(t *rapid.T, document map[string]any) (workflow.Definition, bool) {
 func TestSchemaAcceptsWhatCompileAccepts(t *testing.T) {
 	t.Parallel()
 	schema, accepted := format(t, actions(t)), 0
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		d, ok := decoded(rt, (&maker{t: rt}).workflow())
 		if !ok {
 			return

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // Main runs the tests of a package and removes the binaries they built. With -short it
@@ -61,11 +63,11 @@ func Environ(set ...string) []string {
 
 const seedVariable = "CRASH_SEED"
 
-// Seed returns a new seed for the random choices of a test, or the one from the
-// environment.
+// Seed returns the seed for the random choices of a test: the one from the environment,
+// a new one in the long lane, and otherwise always the same.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
+	seed := lane.Seed()
 	if text := os.Getenv(seedVariable); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // Backend is a backend under test.
@@ -110,7 +111,7 @@ func testRoundTrip(t *testing.T, b Backend) {
 func testRandomRanges(t *testing.T, b Backend) {
 	s := b.Open(t)
 	content := random(2*b.Boundary + 1000)
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(0, len(content)).Draw(t, "size")
 		piece := rapid.IntRange(1, len(content)).Draw(t, "piece")
 		if piece < 100 {

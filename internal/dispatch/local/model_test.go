@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // model is a simple model of a dispatcher.
@@ -121,7 +122,7 @@ func (m *model) reserve(t *rapid.T) {
 
 func TestDispatcherMatchesModel(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		m := &model{d: newDispatcher(&rows{}), queued: map[string]run.Wake{}, reserved: map[string]string{}, epoch: 10}
 		t.Repeat(map[string]func(*rapid.T){
 			"wake": m.wake, "wake again": m.wake, "next": m.next, "done": m.done, "reserve": m.reserve,

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func effectOnly(text string, args ...any) *statement {
@@ -53,7 +54,7 @@ func TestInterleave(t *testing.T) {
 // order and none is lost.
 func TestInterleaveKeepsOrder(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		txs := make([][]*statement, rapid.IntRange(0, 8).Draw(t, "transactions"))
 		total := 0
 		for i := range txs {

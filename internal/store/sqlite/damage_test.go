@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // inFile is the number of rows in the file of a crashed process.
@@ -93,7 +94,7 @@ func TestOpenAfterCrash(t *testing.T) {
 
 	// Only page structures are damaged: SQLite has no checksums of the contents.
 	t.Run("a damaged file is rejected", func(t *testing.T) {
-		seed := rand.Uint64()
+		seed := lane.Seed()
 		t.Logf("seed %d", seed)
 		random, rejected := rand.New(rand.NewPCG(seed, 0)), 0
 		pageSize := int(binary.BigEndian.Uint16(whole.file[16:]))

@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // testRandomCluster lets several nodes operate concurrently and in random order,
@@ -20,7 +21,7 @@ import (
 // must be able to finish.
 func testRandomCluster(t *testing.T, tm *cluster) {
 	const rounds, steps = 12, 25
-	seed := rand.Uint64()
+	seed := lane.Seed()
 	t.Logf("seed %d", seed)
 	g := &simulation{cluster: tm, limit: 3, runs: map[string]run.Run{}}
 	tm.limit.Store(int64(g.limit))

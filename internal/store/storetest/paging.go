@@ -52,7 +52,7 @@ func testPaging(t *testing.T, w *harness) {
 	}
 	t.Run("sees every row that stays exactly once", func(t *testing.T) {
 		names := rapid.SampledFrom(slices.Sorted(maps.Keys(listings)))
-		rapid.Check(t, func(rt *rapid.T) {
+		lane.Check(t, func(rt *rapid.T) {
 			name := names.Draw(rt, "list")
 			readWithInterleavedChanges(rt, listings[name](t, w))
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/table"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // filterColumns are the columns that random filters use, with values that are likely
@@ -132,7 +133,7 @@ func testTableFilters(t *testing.T, w *harness) {
 	ws := w.workspace(t).ID
 	columns := []string{"city", "amount", "paid", "since"}
 	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		ctx := rt.Context()
 		n++
 		made := newTable(ws, fmt.Sprintf("filters-%d", n))

@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // texts returns texts that databases often get wrong.
@@ -74,7 +75,7 @@ func testTimes(t *testing.T, w *harness) {
 	last := newKey(ws.ID)
 	returns(w.InsertKey(t.Context(), last, noLimit, newEntry(ws.ID, "x", "x")))(t, "insert", true)
 	zone := time.FixedZone("somewhere", 5*3600+45*60)
-	rapid.Check(t, func(rt *rapid.T) {
+	lane.Check(t, func(rt *rapid.T) {
 		at := time.Unix(rapid.Int64Range(-2_000_000_000, 10_000_000_000).Draw(rt, "s"), rapid.Int64Range(0, 999_999_999).Draw(rt, "ns"))
 		if err := w.TouchKeys(rt.Context(), map[string]time.Time{last.ID: at.In(zone)}); err != nil {
 			rt.Fatal(err)

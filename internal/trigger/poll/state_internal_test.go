@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func itemOf(n int) item {
@@ -20,7 +21,7 @@ func itemOf(n int) item {
 // forgotten.
 func TestPollStateSeesItemsOnce(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	lane.Check(t, func(t *rapid.T) {
 		s, err := parseState(nil, workflow.Trigger{ID: "p"})
 		if err != nil || !s.first {
 			t.Fatal("a new state is not the first", err)
