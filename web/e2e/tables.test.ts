@@ -50,7 +50,7 @@ async function chooseFile(page: Page, name: string, text: string): Promise<void>
 	await (await chooser).setFiles({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
 }
 
-longTest("a table is created from the example", async () => {
+test("a table is created from the example", async () => {
 	const { page } = watched;
 	await page.getByText("No tables yet").waitFor();
 	await shootBoth(page, "tables-empty");
