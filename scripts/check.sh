@@ -1,6 +1,6 @@
 #!/bin/sh
-# The quick lane, to run before a commit: format, vet, lint of changed packages,
-# short tests, and the dashboard's type checks and unit tests if it changed.
+# The quick lane, to run before a commit: format; vet, lint and short tests of what a
+# change affects; and the dashboard's type checks and unit tests if it changed.
 # "Changed" means uncommitted, or committed since the branch diverged from its
 # upstream; set CHECK_BASE to compare with another commit.
 set -eu
@@ -14,16 +14,41 @@ changed() {
 	git ls-files --others --exclude-standard
 }
 
-# Lists the packages of the changed Go files, without deleted packages.
+# Lists the directories of the packages that the changed files belong to. A file
+# without a package in its directory, such as a migration or a file in testdata,
+# belongs to the package above it.
 changed_packages() {
-	sed -n 's|^\(.*\.go\)$|./\1|p' "$scratch/changed" | sed 's|/[^/]*$||' | sort -u |
-		while read -r dir; do ls "$dir"/*.go >/dev/null 2>&1 && echo "$dir"; done || :
+	grep -vE '^(web/(src|e2e|node_modules)|tools|docs|scripts)/' "$scratch/changed" |
+		while read -r file; do
+			dir=$(dirname "$file")
+			while ! ls "$dir"/*.go >/dev/null 2>&1 && [ "$dir" != . ]; do dir=$(dirname "$dir"); done
+			echo "./${dir#.}"
+		done | sort -u
+}
+
+# Lists the packages that import a changed package, or whose tests do.
+affected_packages() {
+	if grep -qxE 'go\.(mod|sum)' "$scratch/changed"; then
+		packages
+		return
+	fi
+	[ -s "$scratch/changed-packages" ] || return 0
+	xargs go list <"$scratch/changed-packages" >"$scratch/changed-paths"
+	packages | xargs go list -test -f '{{.ImportPath}} {{.ImportPath}} {{join .Deps " "}}' | awk '
+		NR == FNR { changed[$1]; next }
+		{ sub(/\.test$/, "", $1); for (i = 2; i <= NF; i++) if ($i in changed) print $1 }
+	' "$scratch/changed-paths" - | sort -u
 }
 
 lint_changed() {
-	changed_packages | grep -v '^./tools' >"$scratch/lint" || :
-	[ -s "$scratch/lint" ] || { echo "no Go file changed"; return 0; }
-	make --no-print-directory lint PKG="$(tr '\n' ' ' <"$scratch/lint")"
+	[ -s "$scratch/changed-packages" ] || { echo "no Go package changed"; return 0; }
+	make --no-print-directory lint PKG="$(tr '\n' ' ' <"$scratch/changed-packages")"
+}
+
+test_affected() {
+	affected=$(wc -l <"$scratch/affected")
+	echo "$((affected)) of $(($(packages | wc -l))) packages are affected by the change"
+	[ "$affected" -eq 0 ] || xargs go test -short -timeout "$package_timeout" <"$scratch/affected"
 }
 
 check_web() {
@@ -37,11 +62,11 @@ check_web() {
 require_go
 require_node
 changed >"$scratch/changed" || fail "git could not list the changed files; run make test instead"
+changed_packages >"$scratch/changed-packages"
+affected_packages >"$scratch/affected"
 
 try "gofmt" check_format
-packages >"$scratch/packages"
-try "go vet" xargs go vet <"$scratch/packages"
 try "lint changed packages" lint_changed
-try "short tests" xargs go test -short -timeout 5m <"$scratch/packages"
+try "short tests of affected packages" test_affected
 try "dashboard" check_web
 verdict
