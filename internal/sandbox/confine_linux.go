@@ -16,7 +16,14 @@ import (
 func confine(memory int64) error {
 	// Some containers do not allow this.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-	mapped, err := mappedData()
+	// Not RLIMIT_DATA: Go first reserves address space for its heap, and the kernel does
+	// not check that limit for memory within a reservation. But the race detector maps
+	// memory of its own and ends the process without a message if it cannot.
+	resource, field := unix.RLIMIT_AS, sizeField
+	if raceEnabled {
+		resource, field = unix.RLIMIT_DATA, dataField
+	}
+	mapped, err := mappedBytes(field)
 	if err != nil {
 		return err
 	}
@@ -24,7 +31,7 @@ func confine(memory int64) error {
 		resource int
 		value    uint64
 	}{
-		{unix.RLIMIT_DATA, mapped + headroom(memory)},
+		{resource, mapped + headroom(memory)},
 		{unix.RLIMIT_NOFILE, 0},
 		{unix.RLIMIT_FSIZE, 0},
 		{unix.RLIMIT_CORE, 0},
@@ -41,17 +48,20 @@ func confine(memory int64) error {
 // notice first.
 func headroom(memory int64) uint64 { return mappingFactor * (2*uint64(memory) + 128<<20) }
 
-// mappedData returns the bytes the process has mapped, as RLIMIT_DATA counts them.
-func mappedData() (uint64, error) {
+// The fields of /proc/self/statm with what RLIMIT_AS and RLIMIT_DATA count.
+const sizeField, dataField = 0, 5
+
+// mappedBytes returns the bytes the process has mapped, from a field of
+// /proc/self/statm.
+func mappedBytes(field int) (uint64, error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0, err
 	}
-	const dataField = 5
 	fields := strings.Fields(string(text))
-	if len(fields) <= dataField {
+	if len(fields) <= field {
 		return 0, fmt.Errorf("/proc/self/statm has %d fields", len(fields))
 	}
-	pages, err := strconv.ParseUint(fields[dataField], 10, 64)
+	pages, err := strconv.ParseUint(fields[field], 10, 64)
 	return pages * uint64(os.Getpagesize()), err
 }

@@ -89,6 +89,7 @@ func TestMemory(t *testing.T) {
 			if failure.Kind != sandbox.Memory {
 				t.Errorf("ended by %+v", failure)
 			}
+			// The kernel enforces this, even if the monitor of the process does not run in time.
 			if got := peak(); got > 6*memory*sandbox.MappingFactor {
 				t.Errorf("the process took %d MiB", got>>20)
 			} else {

@@ -4,3 +4,5 @@ package sandbox
 
 // mappingFactor is the ratio of mapped to used memory.
 const mappingFactor = 1
+
+const raceEnabled = false

@@ -5,3 +5,5 @@ package sandbox
 // mappingFactor is the ratio of mapped to used memory: the race detector maps
 // shadow memory.
 const mappingFactor = 16
+
+const raceEnabled = true
