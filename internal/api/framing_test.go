@@ -32,7 +32,7 @@ func (s *server) dial(t *testing.T, limit time.Duration) net.Conn {
 // connection.
 func (s *server) sendRaw(t *testing.T, text string) []*http.Response {
 	t.Helper()
-	conn := s.dial(t, 20*time.Second)
+	conn := s.dial(t, 5*time.Minute)
 	go func() { _, _ = io.WriteString(conn, text) }() // the server may close early
 	reader := bufio.NewReader(conn)
 	var responses []*http.Response
@@ -216,7 +216,7 @@ func TestClientDisconnects(t *testing.T) {
 	w := newTestWorkspace(t)
 	w.workflow("wf", waitStep)
 	for range 20 {
-		conn := w.server.dial(t, 10*time.Second)
+		conn := w.server.dial(t, 5*time.Minute)
 		_, err := io.WriteString(conn, "POST "+w.expand("/v1/workflows/$wf/runs")+" HTTP/1.1\r\nHost: x\r\nPrefer: wait=60\r\nAuthorization: Bearer "+w.key+"\r\nContent-Length: 0\r\n\r\n")
 		if err != nil {
 			t.Fatal(err)

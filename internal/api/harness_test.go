@@ -130,7 +130,7 @@ func (s *server) start(ctx context.Context) error {
 	s.http = &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Timeout:       time.Minute,
+		Timeout:       5 * time.Minute,
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.stopped = make(chan error, 1)
@@ -153,7 +153,7 @@ func (s *server) stop() error {
 	select {
 	case err := <-s.stopped:
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		return errors.New("the server did not stop")
 	}
 }
@@ -179,7 +179,7 @@ func (s *server) query(t *testing.T, query string, args ...any) [][]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn.SetBusyTimeout(5 * time.Second)
+		conn.SetBusyTimeout(5 * time.Minute)
 		s.conn = conn
 	}
 	var out [][]string

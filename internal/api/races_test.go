@@ -57,7 +57,6 @@ func TestConcurrentUnconditionalUpdates(t *testing.T) {
 // The limit of a plan holds under concurrency.
 func TestPlanLimitRace(t *testing.T) {
 	t.Parallel()
-	avoidMinuteEnd()
 	w := sharedServer(t).newTestWorkspaceWith(t, `{"name": "Free"}`)
 	got := callConcurrently(40, func(int) *response {
 		return w.call("POST", "/v1/webhooks", `{"url": "https://example.com", "events": ["run.failed"]}`)

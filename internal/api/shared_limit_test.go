@@ -79,28 +79,30 @@ func newPeers(t *testing.T, n int, tokens func(*store.Store) ratelimit.TokenStor
 
 func TestNodesShareRateLimit(t *testing.T) {
 	t.Parallel()
-	avoidMinuteEnd()
-	var (
-		group    sync.WaitGroup
-		mu       sync.Mutex
+	var statuses map[int]int
+	inOneMinute(func() {
+		var (
+			group sync.WaitGroup
+			mu    sync.Mutex
+		)
 		statuses = map[int]int{}
-	)
-	for _, n := range newPeers(t, 2, func(s *store.Store) ratelimit.TokenStore { return s }) {
-		for range 8 {
-			group.Go(func() {
-				for range 10 {
-					a := n.call("/v1/usage")
-					mu.Lock()
-					statuses[a.Code]++
-					mu.Unlock()
-					if a.Code == http.StatusTooManyRequests && (header(a, "X-RateLimit-Remaining") != "0" || a.Header().Get("Retry-After") == "") {
-						t.Errorf("rejected with %v", a.Header())
+		for _, n := range newPeers(t, 2, func(s *store.Store) ratelimit.TokenStore { return s }) {
+			for range 8 {
+				group.Go(func() {
+					for range 10 {
+						a := n.call("/v1/usage")
+						mu.Lock()
+						statuses[a.Code]++
+						mu.Unlock()
+						if a.Code == http.StatusTooManyRequests && (header(a, "X-RateLimit-Remaining") != "0" || a.Header().Get("Retry-After") == "") {
+							t.Errorf("rejected with %v", a.Header())
+						}
 					}
-				}
-			})
+				})
+			}
 		}
-	}
-	group.Wait()
+		group.Wait()
+	})
 	if len(statuses) != 2 || statuses[http.StatusOK] != 60 || statuses[http.StatusTooManyRequests] != 100 {
 		t.Errorf("two nodes responded with %v, want 60 times 200 and 100 times 429", statuses)
 	}

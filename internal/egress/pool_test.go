@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 // connCountingServer starts a server that responds with the number of the connection.
@@ -167,8 +168,10 @@ func TestConcurrentRequests(t *testing.T) {
 	}
 }
 
-// Not parallel: it counts the goroutines of the whole process.
+// Not parallel: it counts the goroutines of the whole process, and those of other tests
+// may come and go.
 func TestLeaksNoGoroutines(t *testing.T) {
+	lane.LongOnly(t)
 	server := serve(t, outside, hello)
 	endless := rawServer(t, func(conn net.Conn) {
 		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\n\r\n")

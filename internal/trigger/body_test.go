@@ -2,6 +2,7 @@ package trigger_test
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"runtime"
 	"strings"
@@ -109,15 +110,18 @@ func TestParseBodyErrors(t *testing.T) {
 // A body without a content type is tried as JSON first, which must be cheap. Not
 // parallel: it measures what the process allocates.
 func TestParseBodyNestingBomb(t *testing.T) {
-	body := []byte(strings.Repeat("[", 1<<20))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if _, err := trigger.ParseBody(contentType(""), body); err != nil {
-		t.Fatal(err)
+	body, least := []byte(strings.Repeat("[", 1<<20)), uint64(math.MaxUint64)
+	for range 5 { // other goroutines only add to a measurement
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := trigger.ParseBody(contentType(""), body); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
 	}
-	runtime.ReadMemStats(&after)
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 20<<20 {
-		t.Errorf("%d bytes", grown)
+	if least > 20<<20 {
+		t.Errorf("%d bytes", least)
 	}
 }
 

