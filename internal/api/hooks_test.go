@@ -605,15 +605,20 @@ func TestHookCallsDuringWorkflowChanges(t *testing.T) {
 			}
 		})
 	}
-	for i := range 20 {
-		w.patch("wf", fmt.Sprintf(`{"state": "paused", "settings": {"timeout": "%dm"}}`, i+1))
+	accepted := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(ids)
+	}
+	for i := 0; (i < 20 || accepted() < 10) && !t.Failed(); i++ {
+		w.patch("wf", fmt.Sprintf(`{"state": "paused", "settings": {"timeout": "%dm"}}`, 1+i%60))
 		w.patch("wf", `{"state": "active"}`)
 		time.Sleep(5 * time.Millisecond)
 	}
 	close(stop)
 	all.Wait()
 	stored := w.server.query(t, `SELECT id FROM runs WHERE workspace_id = ?`, w.id)
-	if len(stored) != len(ids) || len(ids) < 10 {
+	if len(stored) != len(ids) {
 		t.Errorf("responses have %d runs, the store %d", len(ids), len(stored))
 	}
 }

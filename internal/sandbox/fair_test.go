@@ -68,7 +68,7 @@ func TestSingleWorkspaceUsesAllSlots(t *testing.T) {
 
 func awaitStats(t *testing.T, pool *sandbox.Pool, holds func(sandbox.Stats) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(pool.Stats()); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !holds(pool.Stats()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still %+v", pool.Stats())
 		}

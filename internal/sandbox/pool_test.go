@@ -83,7 +83,7 @@ func TestStats(t *testing.T) {
 			ended <- struct{}{}
 		}()
 	}
-	for deadline := time.Now().Add(time.Minute); pool.Stats() != (sandbox.Stats{Processes: 2, Scripts: 2, Started: 2}); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); pool.Stats() != (sandbox.Stats{Processes: 2, Scripts: 2, Started: 2}); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("while two run: %+v", pool.Stats())
 		}
@@ -91,7 +91,7 @@ func TestStats(t *testing.T) {
 	cancel()
 	<-ended
 	<-ended
-	for deadline := time.Now().Add(time.Minute); pool.Stats() != (sandbox.Stats{Started: 2}); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); pool.Stats() != (sandbox.Stats{Started: 2}); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after both were killed: %+v", pool.Stats())
 		}
@@ -102,7 +102,7 @@ func TestStopsIdleProcesses(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{Idle: 10 * time.Millisecond})
 	mustRun(t, pool, addOne, "1")
-	for deadline := time.Now().Add(time.Minute); len(pool.Pids()) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); len(pool.Pids()) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the process is still there")
 		}

@@ -22,6 +22,7 @@ type list1000 struct {
 	*httptest.Server
 	pad      string // makes each item larger
 	mu       sync.Mutex
+	held     int // gets no response, so that a server can be killed during its request
 	last     int // the last page requested, from 0
 	repeated []int
 	wrong    []string
@@ -30,7 +31,7 @@ type list1000 struct {
 const listPages = 1000
 
 func newList1000(t *testing.T) *list1000 {
-	l := &list1000{last: -1}
+	l := &list1000{held: -1, last: -1}
 	l.Server = httptest.NewServer(http.HandlerFunc(l.serve))
 	t.Cleanup(l.Close)
 	return l
@@ -47,7 +48,12 @@ func (l *list1000) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		l.wrong = append(l.wrong, fmt.Sprintf("page %d after page %d", n, l.last))
 	}
+	held := n == l.held
 	l.mu.Unlock()
+	if held {
+		<-r.Context().Done()
+		return
+	}
 	next := strconv.Itoa(n + 1)
 	if n == listPages-1 {
 		next = "null"
@@ -67,10 +73,19 @@ func (l *list1000) lastPage() int {
 	return l.last
 }
 
-// await waits until a page was requested.
-func (l *list1000) await(t *testing.T, page int) {
+// hold sets the page that gets no response.
+func (l *list1000) hold(page int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = page
+}
+
+// killAtHeldPage kills a server that requests the held page.
+func (l *list1000) killAtHeldPage(t *testing.T, s *harness.Server) {
 	t.Helper()
-	harness.Eventually(t, fmt.Sprintf("page %d is requested", page), func() bool { return l.lastPage() >= page })
+	harness.Eventually(t, "the held page is requested", func() bool { return l.lastPage() == l.held })
+	s.Kill(t)
+	l.hold(-1)
 }
 
 // A step reads 1,000 pages while its server dies four times. No page is lost, and none
@@ -82,15 +97,15 @@ func TestPagesAfterCrashes(t *testing.T) {
 	s := harness.Start(t, t.TempDir(), egress)
 	id := flow.Define(t, s.Client, flow.Step("read", "http.request", fmt.Sprintf(
 		`{"url": %q, "paginate": {"style": "cursor", "items": "body.items", "next": "body.next", "max_pages": %d}}`, list.URL, listPages)))
+	list.hold(200)
 	started := startRun(t, s.Client, id, 1)
-	list.await(t, 200)
-	s.Kill(t)
+	list.killAtHeldPage(t, s)
 	awaitDeath(t, startDoomed(t, s.Dir, "after_effect:kill:#200"))
 	lost := list.lastPage()
 	awaitDeath(t, startDoomed(t, s.Dir, "after_checkpoint:kill:#200"))
+	list.hold(800)
 	s = restart(t, s, egress)
-	list.await(t, 800)
-	s.Kill(t)
+	list.killAtHeldPage(t, s)
 	s = restart(t, s, egress)
 
 	if end := awaitEnd(t, s.Client, started.ID); end.Status != succeeded {
@@ -112,11 +127,11 @@ func TestPagesAfterCrashes(t *testing.T) {
 	}
 	for i, item := range output.Items {
 		if item != i {
-			t.Fatalf("item %d is %d: a page was lost, repeated or exchanged", i, item)
+			t.Fatalf("INVARIANT: item %d is %d: a page was lost, repeated or exchanged", i, item)
 		}
 	}
 	if list.wrong != nil {
-		t.Errorf("pages were requested again after their checkpoint: %v", list.wrong)
+		t.Errorf("INVARIANT: pages were requested again after their checkpoint: %v", list.wrong)
 	}
 	found := map[int]int{}
 	for _, page := range list.repeated {
@@ -144,12 +159,12 @@ func TestListFileAfterCrashes(t *testing.T) {
 		map[string]any{"id": "each", "foreach": "steps.read.output.items", "parallel": 20, "steps": []any{
 			flow.Step("one", "data.set", `{"values": {"n": "${{ item.n }}"}}`),
 		}})
+	list.hold(300)
 	started := startRun(t, s.Client, id, 1)
-	list.await(t, 300)
-	s.Kill(t)
+	list.killAtHeldPage(t, s)
+	list.hold(listPages - 1)
 	s = restart(t, s, egress)
-	list.await(t, listPages-1)
-	s.Kill(t)
+	list.killAtHeldPage(t, s)
 	awaitDeath(t, startDoomed(t, s.Dir, "after_checkpoint:kill:#3"))
 	awaitDeath(t, startDoomed(t, s.Dir, "after_checkpoint:kill:#2"))
 	s = restart(t, s, egress)
@@ -180,13 +195,13 @@ func TestListFileAfterCrashes(t *testing.T) {
 			}
 			for i, item := range items {
 				if item.N != i {
-					t.Fatalf("item %d is %d", i, item.N)
+					t.Fatalf("INVARIANT: item %d is %d", i, item.N)
 				}
 			}
 		}
 	}
 	if list.wrong != nil {
-		t.Errorf("pages were requested again after their checkpoint: %v", list.wrong)
+		t.Errorf("INVARIANT: pages were requested again after their checkpoint: %v", list.wrong)
 	}
 	s.Stop(t)
 	checkTables(t, openCopy(t, s.Dir), "")

@@ -41,8 +41,25 @@ func (w *heapWatch) Write(p []byte) (int, error) {
 
 // CheckMemory streams a sealed blob into a store and out again, and checks that the
 // heap does not grow by more than most, which includes garbage. It must not run in
-// parallel with other tests.
+// parallel with other tests. If the heap grows by more, it tries again: a collection that
+// runs late only adds to a measurement.
 func CheckMemory(t *testing.T, store blob.Store, size, most int64) {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		growth := stream(t, store, size)
+		t.Logf("%d MiB in and out: the heap grew by up to %d KiB", size>>20, growth>>10)
+		if growth <= uint64(most) {
+			return
+		}
+		if attempt == 3 {
+			t.Fatalf("the heap grew by %d bytes, more than %d", growth, most)
+		}
+	}
+}
+
+// stream streams a sealed blob into a store and out again, and returns how much the heap
+// grew.
+func stream(t *testing.T, store blob.Store, size int64) (growth uint64) {
 	t.Helper()
 	s := blob.NewSealedStore(store, Keys("a"))
 	ref := blob.Ref{Workspace: "ws_a", ID: blob.NewID(), Size: size}
@@ -72,8 +89,5 @@ func CheckMemory(t *testing.T, store blob.Store, size, most int64) {
 	if digest.Size != size || !bytes.Equal(digest.SHA256[:], want) || !bytes.Equal(received.Sum(nil), want) {
 		t.Error("the bytes differ")
 	}
-	t.Logf("%d MiB in and out: the heap grew by up to %d KiB", size>>20, heap.growth>>10)
-	if heap.growth > uint64(most) {
-		t.Errorf("the heap grew by %d bytes, more than %d", heap.growth, most)
-	}
+	return heap.growth
 }
