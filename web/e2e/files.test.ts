@@ -290,7 +290,7 @@ longTest("a PDF is shown page by page", async () => {
 	const landscape = await pdfPage(40, 40).boundingBox();
 	expect((landscape?.width ?? 0) / (landscape?.height ?? 1)).toBeCloseTo(842 / 595, 1);
 	await pdfPage(1, 40).waitFor({ state: "detached" });
-	expect(await dialog().locator("canvas").count()).toBeLessThan(8);
+	await expect.poll(() => dialog().locator("canvas").count()).toBeLessThan(8);
 	await shoot(page, "file-pdf-end");
 
 	// Closing the preview ends the worker.

@@ -111,15 +111,28 @@ async function end(child: ChildProcess | undefined): Promise<void> {
 }
 
 async function call(server: Server, method: string, path: string, body?: unknown) {
-	const response = await fetch(server.url + path, {
-		method,
-		headers: {
-			Authorization: `Bearer ${server.key}`,
-			...(body === undefined ? {} : { "Content-Type": "application/json" }),
-		},
-		body: body === undefined ? undefined : JSON.stringify(body),
-	});
-	const text = await response.text();
+	const send = async () => {
+		const response = await fetch(server.url + path, {
+			method,
+			headers: {
+				Authorization: `Bearer ${server.key}`,
+				...(body === undefined ? {} : { "Content-Type": "application/json" }),
+			},
+			body: body === undefined ? undefined : JSON.stringify(body),
+		});
+		return { response, text: await response.text() };
+	};
+	let { response, text } = await send();
+	// The store of a server on a busy machine may be busy for a moment.
+	for (const end = Date.now() + 180_000; isBusy(response, text) && Date.now() < end; ) {
+		await new Promise((resolve) => setTimeout(resolve, 200));
+		({ response, text } = await send());
+	}
 	if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
 	return text ? JSON.parse(text) : undefined;
+}
+
+/** isBusy reports whether a request was rejected for the moment and had no effect. */
+function isBusy(response: Response, text: string): boolean {
+	return response.status === 503 && text.includes('"unavailable"') && !text.includes("it is not known whether");
 }
