@@ -90,7 +90,7 @@ func TestCredentialOnRedirects(t *testing.T) {
 				}
 				resp, err := client.Do(t.Context(), egress.Request{
 					Workspace: "w", Method: http.MethodPost, URL: fmt.Sprintf("http://%s/to/%d?url=http://%s/end?a=b", first, status, second), Body: []byte("body"),
-					Credential: credential, FollowRedirects: true, Timeout: 5 * time.Second, Header: http.Header{"Authorization": {"Basic of the user"}},
+					Credential: credential, FollowRedirects: true, Timeout: 3 * time.Minute, Header: http.Header{"Authorization": {"Basic of the user"}},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -118,7 +118,7 @@ func TestCredentialComesBack(t *testing.T) {
 	back := url.QueryEscape("http://" + first + "/end")
 	resp, err := client.Do(t.Context(), egress.Request{
 		Workspace: "w", URL: fmt.Sprintf("http://%s/to/302?url=%s", first, url.QueryEscape("http://"+second+"/to/302?url="+back)),
-		Credential: testCredential{hosts: []string{first}}, FollowRedirects: true, Timeout: 5 * time.Second,
+		Credential: testCredential{hosts: []string{first}}, FollowRedirects: true, Timeout: 3 * time.Minute,
 	})
 	if err != nil || resp.URL != "http://"+first+"/end" {
 		t.Fatalf("%+v, %v", resp, err)
@@ -147,7 +147,7 @@ func TestCredentialForAnotherHost(t *testing.T) {
 	} {
 		for _, follow := range []bool{false, true} {
 			_, err := client.Do(t.Context(), egress.Request{
-				Workspace: "w", URL: "http://" + target + "/", Credential: credential, FollowRedirects: follow, Timeout: 5 * time.Second,
+				Workspace: "w", URL: "http://" + target + "/", Credential: credential, FollowRedirects: follow, Timeout: 3 * time.Minute,
 			})
 			code := egress.Denied
 			if credential.err != nil {
@@ -168,7 +168,7 @@ func TestCredentialIsNotShown(t *testing.T) {
 	address, received := credentialed(t)
 	for _, follow := range []bool{false, true} {
 		resp, err := client.Do(t.Context(), egress.Request{
-			Workspace: "w", URL: "http://" + address + "/a?key=of-the-user&b=c", Credential: testCredential{hosts: []string{address}}, FollowRedirects: follow, Timeout: 5 * time.Second,
+			Workspace: "w", URL: "http://" + address + "/a?key=of-the-user&b=c", Credential: testCredential{hosts: []string{address}}, FollowRedirects: follow, Timeout: 3 * time.Minute,
 			Header: http.Header{"Authorization": {"Basic of the user", "Basic twice"}},
 		})
 		if err != nil || resp.URL != "http://"+address+"/a?key=of-the-user&b=c" {
@@ -205,7 +205,7 @@ func TestCredentialIsNotShown(t *testing.T) {
 			}
 			client := newClient(t, egress.Config{Policy: internet, Resolver: names{}})
 			_, err := client.Do(ctx, egress.Request{
-				Workspace: "w", URL: "http://" + tc.host + "/a", Credential: testCredential{hosts: []string{tc.host}}, FollowRedirects: true, Timeout: 5 * time.Second,
+				Workspace: "w", URL: "http://" + tc.host + "/a", Credential: testCredential{hosts: []string{tc.host}}, FollowRedirects: true, Timeout: 3 * time.Minute,
 			})
 			for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 				if strings.Contains(cause.Error(), secret) {

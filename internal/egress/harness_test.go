@@ -163,7 +163,7 @@ const secret = "s3cr3t"
 
 func get(t *testing.T, client *egress.Client, url string) (*egress.Response, error) {
 	t.Helper()
-	return client.Do(t.Context(), egress.Request{Workspace: "w", URL: url, Timeout: 5 * time.Second})
+	return client.Do(t.Context(), egress.Request{Workspace: "w", URL: url, Timeout: 3 * time.Minute})
 }
 
 func mustGet(t *testing.T, client *egress.Client, url string) *egress.Response {

@@ -79,7 +79,7 @@ func TestRejectsRedirectsToReservedAddresses(t *testing.T) {
 		for _, to := range []string{"http://" + host, "https://" + host, "//" + host} {
 			for _, status := range []int{301, 302, 303, 307, 308} {
 				_, err := client.Do(t.Context(), egress.Request{
-					URL: start(port, status, fmt.Sprintf("%s:%d/", to, decoy.port)), FollowRedirects: true, Timeout: 5 * time.Second,
+					URL: start(port, status, fmt.Sprintf("%s:%d/", to, decoy.port)), FollowRedirects: true, Timeout: 3 * time.Minute,
 				})
 				wantError(t, err, egress.Denied)
 			}
