@@ -24,7 +24,7 @@ const (
 // when a machine is busy, and recovers.
 var (
 	defectLine = regexp.MustCompile(`WARNING: DATA RACE|^panic:|^fatal error:|"msg":"panic |INVARIANT`)
-	panicLine  = regexp.MustCompile(`^panic:|"msg":"panic `)
+	panicLine  = regexp.MustCompile(`^(?:panic:|\{.*"msg":"panic )`)
 )
 
 // successfulRequest matches the log record of a request that succeeded.
