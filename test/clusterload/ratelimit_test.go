@@ -128,6 +128,7 @@ const minRejections = 100
 func (c *cluster) hammer(m *windows, key string, limit int, busy [2]bool) {
 	c.t.Helper()
 	const clients = 32 // on each busy node
+	deadline := time.Now().Add(harness.Timeout)
 	var group sync.WaitGroup
 	for node, api := range c.nodes {
 		client, many, pause := api.With(key), clients, time.Duration(0)
@@ -136,7 +137,7 @@ func (c *cluster) hammer(m *windows, key string, limit int, busy [2]bool) {
 		}
 		for range many {
 			group.Go(func() {
-				for m.exhausted(busy, minRejections) == nil && m.minutes() <= 3 && !c.t.Failed() {
+				for m.exhausted(busy, minRejections) == nil && m.minutes() <= 3 && time.Now().Before(deadline) && !c.t.Failed() {
 					c.request(client, m, node, limit)
 					time.Sleep(pause)
 				}
@@ -144,6 +145,9 @@ func (c *cluster) hammer(m *windows, key string, limit int, busy [2]bool) {
 		}
 	}
 	group.Wait()
+	if m.minutes() == 0 {
+		c.t.Errorf("no request was allowed or rejected for %v", harness.Timeout)
+	}
 	if c.t.Failed() {
 		c.t.FailNow()
 	}
