@@ -1,16 +1,17 @@
 package clusterload_test
 
 import (
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stepmill/stepmill/test/faultproxy"
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/lane"
@@ -113,26 +114,35 @@ func TestLostListenConnections(t *testing.T) {
 	t.Parallel()
 	harness.Seed(t)
 	target := sink.New(t)
-	c := startCluster(t, 2)
+	c := newInstalledCluster(t)
+	// Only the connections that listen lead through the proxy.
+	at, err := url.Parse(c.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host})
+	at.Host = proxy.Addr()
+	for range 2 {
+		c.addNode("--database-listen-url=" + at.String())
+	}
 	id, _ := mixedWorkflow(t, c.nodes[0].Client, target)
 	hangs := flow.Define(t, c.nodes[0].Client, flow.HTTP("hang", target.URL+"/hang?hang"))
 	var (
-		stop   = make(chan struct{})
-		killed atomic.Int64
-		killer sync.WaitGroup
+		stop    = make(chan struct{})
+		cutting sync.WaitGroup
 	)
-	killer.Go(func() {
+	cutting.Go(func() {
 		for {
 			select {
 			case <-stop:
 				return
 			case <-time.After(300 * time.Millisecond):
-				killed.Add(int64(c.number(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`)))
+				proxy.Cut()
 			}
 		}
 	})
-	runs, cuts := lane.Pick(8, 30), lane.Pick(int64(5), 20)
-	for i := 0; i < runs || killed.Load() < cuts; i++ {
+	runs, cuts := lane.Pick(8, 30), lane.Pick(5, 20)
+	for i := 0; i < runs || proxy.Counts().Cut < cuts; i++ {
 		r := startRun(t, c.nodes[i%2].Client, id).ID
 		if end := awaitRun(t, c.nodes[(i+1)%2].Client, r); end.Status != "succeeded" {
 			t.Errorf("run %s is %s, want succeeded", r, end.Status)
@@ -146,8 +156,8 @@ func TestLostListenConnections(t *testing.T) {
 		harness.Eventually(t, "the call of a cancelled run is dropped", func() bool { return target.Dropped(r) })
 	}
 	close(stop)
-	killer.Wait()
-	t.Logf("%d connections were cut", killed.Load())
+	cutting.Wait()
+	t.Logf("%d connections were cut", proxy.Counts().Cut)
 	c.awaitIdle()
 }
 
