@@ -90,6 +90,19 @@ func listenConfig(t *testing.T, opts postgres.Options) *pgx.ConnConfig {
 	return config.ConnConfig
 }
 
+// proxied returns the options for the same database behind a proxy.
+func proxied(t *testing.T, opts postgres.Options) (postgres.Options, *faultproxy.Proxy) {
+	t.Helper()
+	at, err := url.Parse(opts.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host})
+	at.Host = proxy.Addr()
+	opts.URL = at.String()
+	return opts, proxy
+}
+
 // connect returns a separate connection until the test ends.
 func connect(t *testing.T, opts postgres.Options) *pgx.Conn {
 	t.Helper()
@@ -118,7 +131,8 @@ func TestNotifier(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	a, receivedByA := startNotifier(t, opts, "a", listenConfig(t, opts))
-	b, receivedByB := startNotifier(t, opts, "b", listenConfig(t, opts))
+	far, proxy := proxied(t, opts)
+	b, receivedByB := startNotifier(t, opts, "b", listenConfig(t, far))
 	eventually(t, "both listen", func() bool { return !a.Polling() && !b.Polling() })
 	a.Publish(postgres.RunCancelled, "run_1")
 	a.Publish(postgres.Deliverable, "")
@@ -178,7 +192,7 @@ func TestNotifier(t *testing.T) {
 	})
 	t.Run("after the connection was lost", func(t *testing.T) {
 		receivedByB.reset()
-		exec(t, open(t, opts), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`)
+		proxy.Cut()
 		eventually(t, "b listens again and takes nothing for granted", func() bool { return receivedByB.count(postgres.Everything, "") > 0 })
 		eventually(t, "b listens again", func() bool { return !b.Polling() })
 		a.Publish(postgres.RunEnded, "run_2")
@@ -205,13 +219,7 @@ func TestNotifierAfterFailedSend(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
 	direct := newDatabase(t)
-	at, err := url.Parse(direct.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host})
-	far := direct
-	far.URL = strings.Replace(direct.URL, at.Host, proxy.Addr(), 1)
+	far, proxy := proxied(t, direct)
 	a, sent := startNotifier(t, far, "a", nil)
 	b, received := startNotifier(t, direct, "b", listenConfig(t, direct))
 	eventually(t, "b listens", func() bool { return !b.Polling() && received.count(postgres.Everything, "") > 0 })
@@ -232,13 +240,7 @@ func TestNotifierDetectsSilentConnection(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
 	opts := newDatabase(t)
-	at, err := url.Parse(opts.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host})
-	far := opts
-	far.URL = strings.Replace(opts.URL, at.Host, proxy.Addr(), 1)
+	far, proxy := proxied(t, opts)
 	opts.Timeout = shortTimeout
 	notifier, _ := startNotifier(t, opts, "a", listenConfig(t, far))
 	eventually(t, "it listens", func() bool { return !notifier.Polling() })
