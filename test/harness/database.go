@@ -118,7 +118,7 @@ var migrated = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command(path, "migrate", "--database-url", server.URL(name))
-	cmd.Env = Environ()
+	cmd.Env = Environ("STEPMILL_DATABASE_TIMEOUT=" + Timeout.String())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("stepmill migrate: %w\n%s", err, out)
 	}

@@ -70,7 +70,9 @@ func install(t testing.TB, server *postgres.Server) error {
 	if template.database, err = server.CreateDatabase(ctx, "template0"); err != nil {
 		return err
 	}
-	node, err := harness.Launch(ctx, harness.Options{Dir: dir, Database: server.URL(template.database)})
+	node, err := harness.Launch(ctx, harness.Options{
+		Dir: dir, Database: server.URL(template.database), Args: []string{"--database-timeout", harness.Timeout.String()},
+	})
 	if err != nil {
 		return err
 	}
