@@ -56,18 +56,9 @@ func (s *Store) path(id blob.ID) string { return filepath.Join(s.root, shardOf(i
 
 func (s *Store) uploadPath(id blob.ID) string { return filepath.Join(s.root, uploads, string(id)) }
 
-// ready checks what every method on one blob requires.
-func ready(ctx context.Context, id blob.ID) error {
-	txn.MustBeOutside(ctx)
-	if err := id.Check(); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
 // Begin implements blob.Store.
 func (s *Store) Begin(ctx context.Context, id blob.ID) (blob.Upload, error) {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return nil, err
 	}
 	// Whoever creates the temporary file has the id until the file is renamed or
@@ -91,7 +82,7 @@ func (s *Store) Begin(ctx context.Context, id blob.ID) (blob.Upload, error) {
 
 // Open implements blob.Store.
 func (s *Store) Open(ctx context.Context, id blob.ID, offset, length int64) (io.ReadCloser, error) {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return nil, err
 	}
 	file, err := os.Open(s.path(id))
@@ -125,7 +116,7 @@ func (r *reader) Close() error { return r.file.Close() }
 // Delete implements blob.Store. The deletion need not be durable: a blob that
 // returns with a crash is an orphan, and the caller finds it with List.
 func (s *Store) Delete(ctx context.Context, id blob.ID) error {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return err
 	}
 	if err := os.Remove(s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -30,15 +30,7 @@ func (u *upload) Write(p []byte) (int, error) {
 	return n, u.err
 }
 
-func (u *upload) usable() error {
-	switch {
-	case u.done:
-		return blob.ErrFinished
-	case u.err != nil:
-		return u.err
-	}
-	return u.ctx.Err()
-}
+func (u *upload) usable() error { return blob.Usable(u.ctx, u.done, u.err) }
 
 // Commit implements blob.Upload.
 func (u *upload) Commit() error {

@@ -49,15 +49,6 @@ type Store struct{ pool *pgxpool.Pool }
 // New returns a store that uses the connections of a pool.
 func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 
-// ready checks what every method on one blob requires.
-func ready(ctx context.Context, id blob.ID) error {
-	txn.MustBeOutside(ctx)
-	if err := id.Check(); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
 // exec runs a statement and returns how many rows it affected.
 func (s *Store) exec(ctx context.Context, text string, args ...any) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -79,7 +70,7 @@ func (s *Store) queryRow(ctx context.Context, text string, args []any, into ...a
 
 // Begin implements blob.Store.
 func (s *Store) Begin(ctx context.Context, id blob.ID) (blob.Upload, error) {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return nil, err
 	}
 	n, err := s.exec(ctx, `INSERT INTO blobs (id, state, size, created_at) VALUES ($1, 'uploading', 0, $2) ON CONFLICT DO NOTHING`,
@@ -95,7 +86,7 @@ func (s *Store) Begin(ctx context.Context, id blob.ID) (blob.Upload, error) {
 
 // Open implements blob.Store.
 func (s *Store) Open(ctx context.Context, id blob.ID, offset, length int64) (io.ReadCloser, error) {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return nil, err
 	}
 	var size int64
@@ -111,7 +102,7 @@ func (s *Store) Open(ctx context.Context, id blob.ID, offset, length int64) (io.
 
 // Delete implements blob.Store.
 func (s *Store) Delete(ctx context.Context, id blob.ID) error {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return err
 	}
 	return explain("delete a blob", s.deleteFrom(ctx, id, "stored"))

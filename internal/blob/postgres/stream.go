@@ -43,15 +43,7 @@ func (u *upload) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-func (u *upload) usable() error {
-	switch {
-	case u.done:
-		return blob.ErrFinished
-	case u.err != nil:
-		return u.err
-	}
-	return u.ctx.Err()
-}
+func (u *upload) usable() error { return blob.Usable(u.ctx, u.done, u.err) }
 
 // flush writes a chunk, unless the upload was swept.
 func (u *upload) flush() error {

@@ -106,19 +106,10 @@ func (s *Store) idOf(key *string) (blob.ID, bool) {
 	return id, ok && id.Check() == nil
 }
 
-// ready checks what every method on one blob requires.
-func ready(ctx context.Context, id blob.ID) error {
-	txn.MustBeOutside(ctx)
-	if err := id.Check(); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
 // Begin implements blob.Store. It sends no request, so it does not notice that an
 // id is in use.
 func (s *Store) Begin(ctx context.Context, id blob.ID) (blob.Upload, error) {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return nil, err
 	}
 	return &upload{store: s, ctx: ctx, key: s.key(id)}, nil
@@ -126,7 +117,7 @@ func (s *Store) Begin(ctx context.Context, id blob.ID) (blob.Upload, error) {
 
 // Open implements blob.Store.
 func (s *Store) Open(ctx context.Context, id blob.ID, offset, length int64) (io.ReadCloser, error) {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return nil, err
 	}
 	r := &reader{store: s, ctx: ctx, key: s.key(id), offset: offset, rest: length}
@@ -150,7 +141,7 @@ func (s *Store) head(ctx context.Context, key *string) error {
 
 // Delete implements blob.Store.
 func (s *Store) Delete(ctx context.Context, id blob.ID) error {
-	if err := ready(ctx, id); err != nil {
+	if err := blob.Ready(ctx, id); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timings.Request)

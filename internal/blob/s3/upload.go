@@ -55,15 +55,7 @@ func (u *upload) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-func (u *upload) usable() error {
-	switch {
-	case u.done:
-		return blob.ErrFinished
-	case u.err != nil:
-		return u.err
-	}
-	return u.ctx.Err()
-}
+func (u *upload) usable() error { return blob.Usable(u.ctx, u.done, u.err) }
 
 // flush uploads a part.
 func (u *upload) flush() error {
