@@ -7,10 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -86,16 +84,4 @@ func (p *pattern) Read(b []byte) (int, error) {
 		p.at++
 	}
 	return len(b), nil
-}
-
-// peakMemory returns the most resident memory so far, in MiB.
-func (p *process) peakMemory() float64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(status), "VmHWM:")
-	var kib float64
-	_, _ = fmt.Sscan(after, &kib)
-	return kib / 1024
 }

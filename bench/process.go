@@ -110,12 +110,18 @@ func (p *process) cpu() time.Duration {
 }
 
 // memory returns the resident memory in MiB.
-func (p *process) memory() float64 {
+func (p *process) memory() float64 { return p.status("VmRSS:") }
+
+// peakMemory returns the most resident memory so far, in MiB.
+func (p *process) peakMemory() float64 { return p.status("VmHWM:") }
+
+// status returns a size that the kernel knows of the process, in MiB.
+func (p *process) status(name string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
-	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	_, after, _ := strings.Cut(string(status), name)
 	var kib float64
 	_, _ = fmt.Sscan(after, &kib)
 	return kib / 1024

@@ -86,10 +86,7 @@ func TestFilesInRowsAndKeysAfterACrashAtEachCommit(t *testing.T) {
 			ended, unwatch := w.watchers.Watch(id)
 			select {
 			case <-st.dead:
-				w.current.CompareAndSwap(n, nil)
-				n.stop()
-				n.engine.Abort(id)
-				n.done.Wait()
+				w.discard(n, id)
 				w.start(w.store)
 			case <-ended:
 				st.left.Store(1000) // the next run needs it

@@ -183,10 +183,7 @@ func TestFilesAfterACrashAtEachCommit(t *testing.T) {
 			ended, unwatch := w.watchers.Watch(id)
 			select {
 			case <-st.dead:
-				w.current.CompareAndSwap(n, nil)
-				n.stop()
-				n.engine.Abort(id)
-				n.done.Wait()
+				w.discard(n, id)
 				w.start(w.store)
 			case <-ended:
 			}

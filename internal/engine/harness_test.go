@@ -459,6 +459,11 @@ func (h *hooked) Activate(ctx context.Context, wake run.Wake, node string) (run.
 // crash crashes an engine: nothing that it does from now on has an effect.
 func (w *world) crash(n *node, st *hooked, runs ...string) {
 	st.dead.Store(true)
+	w.discard(n, runs...)
+}
+
+// discard stops an engine whose store is dead, and aborts the runs that it executes.
+func (w *world) discard(n *node, runs ...string) {
 	w.current.CompareAndSwap(n, nil)
 	n.stop()
 	for _, id := range runs {

@@ -120,7 +120,7 @@ func callWith(t *testing.T, files action.Files, server *httptest.Server, with ma
 		with["url"] = server.URL + path
 	}
 	result, err := httprequest.Entry(client).Action.Run(t.Context(), action.Request{
-		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step", Files: files,
+		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step", Run: action.Run{Depth: 4}, Files: files,
 	})
 	if err != nil {
 		failure, ok := errors.AsType[*action.Failure](err)

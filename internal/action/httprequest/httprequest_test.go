@@ -1,11 +1,8 @@
 package httprequest_test
 
 import (
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -20,25 +17,7 @@ import (
 // call runs the action against a test server with the real client.
 func call(t *testing.T, handler http.HandlerFunc, with map[string]any) (map[string]any, *action.Failure) {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	client := egress.New(egress.Config{Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
-	t.Cleanup(client.Close)
-	if path, ok := with["url"].(string); ok && strings.HasPrefix(path, "/") {
-		with["url"] = server.URL + path
-	}
-	result, err := httprequest.Entry(client).Action.Run(t.Context(), action.Request{
-		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step", Run: action.Run{Depth: 4},
-	})
-	if err != nil {
-		failure, ok := errors.AsType[*action.Failure](err)
-		if !ok {
-			t.Fatal(err)
-		}
-		return nil, failure
-	}
-	output, _ := result.Output.(map[string]any)
-	return output, nil
+	return callWith(t, nil, serve(t, handler), with)
 }
 
 // echo returns the request in its response.

@@ -60,7 +60,7 @@ func getEntry(reader Reader) action.Entry {
 			}
 			var row any
 			if found != nil {
-				if row, err = valueOf(*found); err != nil {
+				if row, _, err = valueOf(*found); err != nil {
 					return action.Result{}, err
 				}
 			}
@@ -126,30 +126,26 @@ func find(ctx context.Context, reader Reader, req action.Request) (action.Result
 	}
 	rows, more, files, size := []any{}, found.Next != "", false, len(`{"count":1000,"more":false,"rows":[]}`)
 	for _, row := range found.Rows {
-		output := row.Output()
-		text, err := strictjson.Encode(output)
+		value, length, err := valueOf(row)
 		if err != nil {
 			return action.Result{}, err
 		}
-		if size += len(text) + len(","); req.MaxOutput > 0 && size > req.MaxOutput {
+		if size += length + len(","); req.MaxOutput > 0 && size > req.MaxOutput {
 			more = true
 			break
-		}
-		value, err := expr.FromJSONWithFiles(text, output.FilePointers())
-		if err != nil {
-			return action.Result{}, err
 		}
 		rows, files = append(rows, value), files || len(row.Files) > 0
 	}
 	return action.Result{Output: map[string]any{"rows": rows, "count": len(rows), "more": more}, Files: files}, nil
 }
 
-// valueOf returns a row as expressions see it.
-func valueOf(row table.Row) (any, error) {
+// valueOf returns a row as expressions see it, and the length of its JSON.
+func valueOf(row table.Row) (value any, length int, err error) {
 	output := row.Output()
 	text, err := strictjson.Encode(output)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return expr.FromJSONWithFiles(text, output.FilePointers())
+	value, err = expr.FromJSONWithFiles(text, output.FilePointers())
+	return value, len(text), err
 }
