@@ -37,7 +37,7 @@ web: ## Build the dashboard into web/dist, which is committed
 pictures: ## Retake the screenshots in docs/tour.md
 	cd web && PICTURES=1 STEPMILL_TEST_LONG=1 npx vitest run -c vitest.e2e.config.ts e2e/tour
 
-check: ## Run the quick checks before a commit (under 2 minutes)
+check: ## Run the quick checks of what changed, before a commit
 	@sh scripts/check.sh
 
 test: ## Test everything that decides whether the product works

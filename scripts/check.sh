@@ -1,6 +1,7 @@
 #!/bin/sh
-# The quick lane, to run before a commit: format; vet, lint and short tests of what a
-# change affects; and the dashboard's type checks and unit tests if it changed.
+# The quick lane, to run before a commit: format, lint of changed packages, short tests
+# of the packages that a change affects, and the dashboard's type checks and unit tests
+# if it changed.
 # "Changed" means uncommitted, or committed since the branch diverged from its
 # upstream; set CHECK_BASE to compare with another commit.
 set -eu

@@ -7,7 +7,7 @@ started=$(date +%s)
 scratch=$(mktemp -d)
 failed=
 beside_pid=
-# What verdict prints after the names of the parts that failed.
+# The last advice of a lane that failed.
 hint=
 # web.sh appends to the same list of tests that passed only when they were repeated.
 FLAKY=$scratch/flaky
@@ -33,8 +33,9 @@ trap 'exit 143' TERM
 
 # Sets cpu to the processor time of all child processes that have ended, in seconds.
 cpu_seconds() {
-	times >"$scratch/times" # not in a subshell, which would have its own times
-	cpu=$(awk 'NR == 2 { gsub(/[ms]/, " "); printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$scratch/times")
+	cpu=$(mktemp "$scratch/times.XXXXXX")
+	times >"$cpu" # not in a subshell, which would have its own times
+	cpu=$(awk 'NR == 2 { gsub(/[ms]/, " "); printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$cpu")
 }
 
 print_parts() {
@@ -57,22 +58,21 @@ try() {
 	name=$1
 	shift
 	step "$name"
-	measure_begin
+	measure "$name" "$@" || failed="${failed:+$failed, }$name"
+}
+
+# Runs a named part and adds its times to the table, in a subshell: its processor time
+# then does not include that of a part beside it.
+measure() (
+	name=$1
+	shift
+	begun=$(date +%s)
 	result=ok
 	"$@" || result=FAILED
-	measure_end "$name" "$result"
-}
-
-measure_begin() {
 	cpu_seconds
-	part_started=$(date +%s) part_cpu=$cpu
-}
-
-measure_end() {
-	cpu_seconds
-	printf '%s|%d|%d|%s\n' "$1" $(($(date +%s) - part_started)) $((cpu - part_cpu)) "$2" >>"$scratch/parts"
-	[ "$2" = ok ] || failed="${failed:+$failed, }$1"
-}
+	printf '%s|%d|%d|%s\n' "$name" $(($(date +%s) - begun)) "$cpu" "$result" >>"$scratch/parts"
+	[ "$result" = ok ]
+)
 
 # Starts a named part in the background. await_beside waits for it and prints what it
 # printed.
@@ -80,18 +80,15 @@ try_beside() {
 	beside=$1
 	shift
 	step "$beside, beside the following parts"
-	"$@" >"$scratch/beside" 2>&1 &
+	measure "$beside" "$@" >"$scratch/beside" 2>&1 &
 	beside_pid=$!
 }
 
 await_beside() {
 	step "waiting for: $beside"
-	measure_begin
-	result=ok
-	wait "$beside_pid" || result=FAILED
+	wait "$beside_pid" || failed="${failed:+$failed, }$beside"
 	beside_pid=
 	cat "$scratch/beside"
-	measure_end "$beside (the rest)" "$result"
 }
 
 # Ends the script, with an error if any part failed.
@@ -213,7 +210,9 @@ require_postgres() {
 check_format() {
 	find . \( -name .git -o -name node_modules -o -name testdata -o -path ./bin \) -prune -o \
 		-type f -name '*.go' -exec gofmt -l {} + >"$scratch/unformatted"
-	[ ! -s "$scratch/unformatted" ] || fail "run gofmt -w on: $(tr '\n' ' ' <"$scratch/unformatted")"
+	[ -s "$scratch/unformatted" ] || return 0
+	echo "run gofmt -w on: $(tr '\n' ' ' <"$scratch/unformatted")"
+	return 1
 }
 
 # Lists the packages of the module, without Go files inside npm packages.
@@ -237,7 +236,7 @@ package_timeout=40m
 go_test() {
 	tested=$1
 	shift
-	make --no-print-directory bin/gotestsum
+	make --silent bin/gotestsum
 	: >"$scratch/repeated"
 	outcome=0
 	# make lint runs vet.
