@@ -13,6 +13,8 @@ export default defineConfig({
 		expect: { poll: { timeout: 60_000 } },
 		// One worker: two cores are busy enough with a server and a browser.
 		fileParallelism: false,
+		// What the journeys import is read once for all files.
+		isolate: false,
 		retry: 0,
 	},
 });

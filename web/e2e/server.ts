@@ -18,6 +18,12 @@ export interface Server {
 	start: () => Promise<void>;
 }
 
+/** The servers that a run of the tests that is ended would leave behind. */
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+	for (const child of running) child.kill("SIGKILL");
+});
+
 /** startServer starts a server with its own data directory. */
 export async function startServer(flags: string[] = []): Promise<Server> {
 	const data = mkdtempSync(join(inject("data"), "stepmill-data-"));
@@ -47,6 +53,7 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 					stdio: ["ignore", "pipe", "pipe"],
 				},
 			);
+			running.add(child);
 			// The first start ends with the link for the owner.
 			const text = await greeting(child, server.url ? /ready at \S+\n/ : /\/welcome#token=\S+\n/);
 			server.url = /ready at (http:\S+)/.exec(text)?.[1] ?? server.url;
@@ -59,7 +66,6 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 		},
 	};
 	await server.start();
-	process.once("exit", () => child?.kill("SIGKILL"));
 	return server;
 }
 
@@ -108,6 +114,7 @@ async function end(child: ChildProcess | undefined): Promise<void> {
 	const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
 	await gone;
 	clearTimeout(late);
+	running.delete(child);
 }
 
 async function call(server: Server, method: string, path: string, body?: unknown) {
