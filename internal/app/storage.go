@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/failpoint"
@@ -27,6 +28,7 @@ func (d *storage) open(ctx context.Context, data config.Data, serve config.Serve
 		if err := os.MkdirAll(data.Dir, 0o700); err != nil {
 			return fmt.Errorf("create the data directory: %w", err)
 		}
+		warnIfDirIsWritable(data.Dir, log)
 		if d.lock, err = lockDir(ctx, data.Dir); err != nil {
 			return err
 		}
@@ -64,4 +66,14 @@ func (d *storage) close() error {
 		errs = append(errs, d.lock.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// warnIfDirIsWritable warns about a data directory in which other users can replace
+// files. The server creates it without such permissions, but it may have existed before.
+func warnIfDirIsWritable(dir string, log *slog.Logger) {
+	info, err := os.Stat(dir)
+	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o022 == 0 { // Windows has no such modes
+		return
+	}
+	log.Warn("other users of this machine can write to the data directory", "directory", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "fix", "chmod 700 "+dir)
 }

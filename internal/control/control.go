@@ -1,7 +1,7 @@
 // Package control connects the operator's commands with the server that has their
 // data directory open: only one process can use the embedded database at a time.
 // The server listens on a socket in the directory and runs the command lines that
-// it receives. Who may use the directory may use the socket.
+// it receives from its own user and from root.
 package control
 
 import (
@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
 )
 
 // fileName is the name of the socket in the data directory.
@@ -40,10 +42,28 @@ const maxRequest = 1 << 20
 
 // Listen opens the socket of a data directory that this process has locked. It
 // replaces the socket of a process that was killed.
+//
+// A socket is bound with the permissions that the umask leaves, and whoever connects
+// before they are restricted stays connected. It is therefore bound in a directory that
+// nobody else can enter, and moved when it is ready.
 func Listen(ctx context.Context, dir string) (net.Listener, error) {
-	if err := os.Remove(filepath.Join(dir, fileName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	private, path := filepath.Join(dir, "control.new"), filepath.Join(dir, fileName)
+	if err := errors.Join(os.RemoveAll(private), os.Mkdir(private, 0o700)); err != nil {
 		return nil, err
 	}
+	defer func() { _ = os.RemoveAll(private) }()
+	opened, err := bind(ctx, private)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Rename(filepath.Join(private, fileName), path); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return listener{opened, path}, nil
+}
+
+// bind opens a socket in a directory for the user of this process.
+func bind(ctx context.Context, dir string) (net.Listener, error) {
 	path, release, err := shortPath(dir)
 	if err != nil {
 		return nil, err
@@ -53,13 +73,11 @@ func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The path that it was opened with is only valid until release.
-	opened.(*net.UnixListener).SetUnlinkOnClose(false)
-	socket := listener{opened, filepath.Join(dir, fileName)}
-	if err := os.Chmod(socket.path, 0o600); err != nil {
-		return nil, errors.Join(err, socket.Close())
+	opened.(*net.UnixListener).SetUnlinkOnClose(false) // it will be moved
+	if err := os.Chmod(filepath.Join(dir, fileName), 0o600); err != nil {
+		return nil, errors.Join(err, opened.Close())
 	}
-	return socket, nil
+	return opened, nil
 }
 
 // listener removes its socket when it is closed.
@@ -112,19 +130,33 @@ func Serve(ctx context.Context, listener net.Listener, handle Handler) {
 	}
 }
 
+// Time limits for a client. One that stops reading would otherwise hold what its
+// command holds, such as the read transaction of a backup.
+const (
+	requestTimeout = 30 * time.Second
+	writeTimeout   = time.Minute
+)
+
 func serveOne(ctx context.Context, conn net.Conn, handle Handler) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	out := &output{conn: conn, encoder: json.NewEncoder(conn)}
+	if err := checkPeer(conn); err != nil {
+		status := 1
+		_ = out.send(frame{Stderr: fmt.Appendf(nil, "stepmill: %v\n", err), Exit: &status})
+		return
+	}
+	_ = conn.SetReadDeadline(clock.Monotonic().Add(requestTimeout))
 	var command request
 	if json.NewDecoder(io.LimitReader(conn, maxRequest)).Decode(&command) != nil {
 		return // whoever it was has gone, or is not one of our commands
 	}
+	_ = conn.SetReadDeadline(time.Time{})
 	go func() {
 		_, _ = io.Copy(io.Discard, conn) // returns when the client goes away
 		cancel()
 	}()
-	out := &output{encoder: json.NewEncoder(conn)}
 	status := handle(ctx, command.Args, stream(func(data []byte) error { return out.send(frame{Stdout: data}) }),
 		stream(func(data []byte) error { return out.send(frame{Stderr: data}) }))
 	_ = out.send(frame{Exit: &status})
@@ -133,13 +165,37 @@ func serveOne(ctx context.Context, conn net.Conn, handle Handler) {
 // output sends frames.
 type output struct {
 	mu      sync.Mutex
+	conn    net.Conn
 	encoder *json.Encoder
 }
 
 func (o *output) send(f frame) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if err := o.conn.SetWriteDeadline(clock.Monotonic().Add(writeTimeout)); err != nil {
+		return err
+	}
 	return o.encoder.Encode(f)
+}
+
+// checkPeer rejects a client of another user. The permissions of the socket already do;
+// this also holds if somebody changes them.
+func checkPeer(conn net.Conn) error {
+	uid, known, err := peerUser(conn)
+	if err != nil {
+		return fmt.Errorf("find out which user runs the command: %w", err)
+	}
+	if !known {
+		return nil
+	}
+	return checkUser(uid, os.Geteuid())
+}
+
+func checkUser(peer, own int) error {
+	if peer != own && peer != 0 {
+		return fmt.Errorf("user %d must not give commands to the server of user %d: run the command as the user of the server", peer, own)
+	}
+	return nil
 }
 
 // stream is a writer that sends what is written to it.
