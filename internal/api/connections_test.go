@@ -75,9 +75,9 @@ func TestConnections(t *testing.T) {
 			contains: `{"hosts": ["other.example.com"], "definition": {"hosts": ["other.example.com"]}}`,
 		},
 		{
-			name:  "a stored secret is not sent to another host",
+			name:  "a stored secret is not used in another way",
 			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"definition": {"hosts": ["other.example.com"]}}`, status: 400, code: "invalid_request",
-			pointers: []string{"/fields/token"}, message: "another host",
+			pointers: []string{"/fields/token"}, message: "in another way",
 		},
 		{
 			name:  "the name never changes",

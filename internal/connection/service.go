@@ -119,15 +119,18 @@ var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 const nameRule = "must start with a letter a-z and contain only a-z, 0-9, _ and -, at most 63 characters"
 
 // configure describes a connection and sets its fields, of which those that are
-// missing keep their value.
+// missing keep their value. Fields that a change of the definition removed are dropped.
 func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
 		return err
 	}
 	known, values := c.service.Fields(c.auth), map[string]string{}
-	for _, old := range []map[string]string{c.Fields, c.secrets.Fields, fields} {
-		maps.Copy(values, old)
+	for _, f := range known {
+		if value := cmp.Or(c.Fields[f.Name], c.secrets.Fields[f.Name]); value != "" {
+			values[f.Name] = value
+		}
 	}
+	maps.Copy(values, fields)
 	var problems []fault.Detail
 	c.Fields, c.secrets.Fields, problems = sortFields(known, values, c.service.Name)
 	if c.auth.Kind == integration.ServiceAccount && len(problems) == 0 {

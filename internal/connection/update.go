@@ -2,7 +2,7 @@ package connection
 
 import (
 	"context"
-	"net/url"
+	"maps"
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -20,11 +20,15 @@ type Patch struct {
 
 // Update changes the fields or the definition of a connection. Its status is untested
 // afterwards, and its token, if it has one, is issued anew. Steps that wait because the
-// connection was broken try it again.
+// connection was broken try it again. If a person consented to what is changed, somebody
+// has to consent again. A patch without members changes nothing.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch) (Connection, error) {
 	c, err := s.Get(ctx, actor, id)
 	if err != nil {
 		return Connection{}, err
+	}
+	if patch.Definition == nil && len(patch.Fields) == 0 {
+		return c, nil
 	}
 	if patch.Definition != nil && c.Integration == "" {
 		if patch.Definition, err = s.discover(ctx, c.WorkspaceID, c.Auth, patch.Definition); err != nil {
@@ -44,7 +48,7 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 		if err != nil {
 			return Connection{}, err
 		}
-		now.Epoch, now.Status, now.Problem, now.UpdatedAt, now.UpdatedBy = was.Epoch+1, Untested, "", clock.Now(), actor.Name()
+		now.Epoch, now.UpdatedAt, now.UpdatedBy = was.Epoch+1, clock.Now(), actor.Name()
 		next, err := s.seal(ctx, now)
 		if err != nil {
 			return Connection{}, err
@@ -54,7 +58,7 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 		if err != nil {
 			return Connection{}, err
 		}
-		if updated && was.Status == NeedsReconnect {
+		if updated && was.Status == NeedsReconnect && now.Status != NeedsReconnect {
 			err = s.wakeSteps(ctx, now.Connection)
 		}
 		if updated {
@@ -87,58 +91,49 @@ func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
 	if err := s.configure(&now, patch.Fields); err != nil {
 		return nil, err
 	}
-	if err := checkMove(was, &now, patch); err != nil {
-		return nil, err
+	now.Status, now.Problem = Untested, ""
+	changed := changesUse(was, &now)
+	if changed {
+		if err := requireSecrets(was, &now, patch); err != nil {
+			return nil, err
+		}
 	}
-	if !now.auth.NeedsConsent() {
+	switch {
+	case !now.auth.NeedsConsent():
 		now.secrets.Token, now.ExpiresAt = nil, nil
+	case changed || was.secrets.Token == nil:
+		now.secrets.Token, now.ExpiresAt = nil, nil
+		now.Status, now.Problem = NeedsReconnect, "it was changed, so a person has to consent again"
 	}
 	return &now, nil
 }
 
-// checkMove rejects a change that would send what is stored to a host that has not
-// received it before: whoever may change a connection must not learn its secrets.
-// Secrets that are entered again may go anywhere.
-func checkMove(was, now *opened, patch Patch) error {
-	before := destinations(was)
-	if !slices.ContainsFunc(destinations(now), func(host Host) bool { return !slices.Contains(before, host) }) {
-		return nil
-	}
-	if was.auth.NeedsConsent() || now.auth.NeedsConsent() {
-		return fault.New(fault.InvalidRequest, "this would send the credential to another host: delete the connection and connect again")
-	}
+// changesUse reports whether a change makes a difference to how, where or with which
+// rights a stored secret is used. Whoever may change a connection must not learn its
+// secrets, and every such difference can tell something about them: an expression in
+// apply decides what the service answers, and a test returns the answer. Therefore
+// everything counts but fewer hosts and fewer scopes.
+func changesUse(was, now *opened) bool {
+	return now.Integration == "" && !integration.SameUse(was.Definition, now.Definition) ||
+		!maps.Equal(was.Fields, now.Fields) ||
+		!isSubset(now.Hosts, was.Hosts) || !isSubset(now.auth.Scopes, was.auth.Scopes) ||
+		len(now.auth.Scopes) == 0 && len(was.auth.Scopes) > 0 // the service would choose them
+}
+
+func isSubset[T comparable](part, whole []T) bool {
+	return !slices.ContainsFunc(part, func(one T) bool { return !slices.Contains(whole, one) })
+}
+
+// requireSecrets rejects a change that does not contain the stored secrets again.
+func requireSecrets(was, now *opened, patch Patch) error {
 	var problems []fault.Detail
 	for _, field := range now.service.Fields(now.auth) {
 		if _, stored := was.secrets.Fields[field.Name]; stored && patch.Fields[field.Name] == "" {
-			problems = append(problems, fault.Detail{Pointer: "/fields/" + field.Name, Message: "must be entered again, because it would be sent to another host"})
+			problems = append(problems, fault.Detail{Pointer: "/fields/" + field.Name, Message: "must be entered again, because it would be used in another way"})
 		}
 	}
 	if len(problems) > 0 {
-		return fault.New(fault.InvalidRequest, "the credential would be sent to another host").With(problems...)
+		return fault.New(fault.InvalidRequest, "the stored credential would be used in another way").With(problems...)
 	}
 	return nil
-}
-
-// destinations lists the hosts that receive a part of the credential.
-func destinations(c *opened) []Host {
-	hosts, env := slices.Clone(c.Hosts), c.env()
-	templates := []integration.Template{c.auth.TokenURL, c.auth.RevokeURL}
-	if c.auth.Exchange != nil {
-		templates = append(templates, c.auth.Exchange.URL)
-	}
-	for _, template := range templates {
-		if template.IsZero() {
-			continue
-		}
-		u, err := template.URL(env)
-		if err != nil {
-			u = &url.URL{} // the host of an unreadable URL is unknown
-		}
-		host, err := hostOf(u)
-		if err != nil {
-			host = Host(u.String())
-		}
-		hosts = append(hosts, host)
-	}
-	return hosts
 }

@@ -2,6 +2,8 @@ package connection_test
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/connection"
@@ -11,32 +13,58 @@ import (
 	"github.com/stepmill/stepmill/test/oauthserver"
 )
 
-// TestUpdateDoesNotMoveSecrets checks that nobody can send a stored credential to
-// another host by changing its connection.
-func TestUpdateDoesNotMoveSecrets(t *testing.T) {
+// TestUpdateNeedsSecretsAgain checks that nobody can learn a stored credential by
+// changing how, where or with which rights its connection uses it.
+func TestUpdateNeedsSecretsAgain(t *testing.T) {
 	t.Parallel()
 	const (
 		bearer = `{"hosts": ["api.example.com", "files.example.com"]}`
-		client = `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token"}`
+		key    = `{"hosts": ["api.example.com"], "apply": {"headers": {"X-Key": "${{ secret.key }}"}}, "test_url": "https://api.example.com/me"}`
+		client = `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "scopes": ["read", "list"]}`
 	)
-	token, secret := map[string]string{"token": "s3cret"}, map[string]string{"client_id": "c", "client_secret": "s3cret"}
+	withToken := connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: map[string]string{"token": "s3cret"}}
+	withKey := connection.New{Auth: integration.APIKey, Definition: []byte(key), Fields: map[string]string{"key": "s3cret"}}
+	withClient := connection.New{Auth: integration.OAuth2, Definition: []byte(client), Fields: map[string]string{"client_id": "c", "client_secret": "s3cret"}}
+	withPassword := connection.New{Auth: integration.BasicAuth, Definition: []byte(bearer), Fields: map[string]string{"username": "ada", "password": "s3cret"}}
+	withAWS := connection.New{
+		Auth: integration.AWSSigV4, Definition: []byte(`{"hosts": ["s3.example.com"]}`),
+		Fields: map[string]string{"access_key_id": "AKIDEXAMPLE", "secret_access_key": "s3cret", "region": "eu-central-1"},
+	}
+	withHost := connection.New{Integration: "gitlab", Auth: integration.Bearer, Fields: map[string]string{"host": "git.example.com", "token": "s3cret"}}
 	for name, tc := range map[string]struct {
 		was        connection.New
 		definition string
 		fields     map[string]string
 		points     string // what must be entered again
 	}{
-		"other hosts":                   {connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: token}, `{"hosts": ["evil.example.com"]}`, nil, "/fields/token"},
-		"one more host":                 {connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: token}, `{"hosts": ["api.example.com", "evil.example.com"]}`, nil, "/fields/token"},
-		"another port":                  {connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: token}, `{"hosts": ["api.example.com:8443"]}`, nil, "/fields/token"},
-		"without TLS":                   {connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: token}, `{"hosts": ["http://api.example.com"]}`, nil, "/fields/token"},
-		"an empty secret":               {connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: token}, `{"hosts": ["evil.example.com"]}`, map[string]string{"token": ""}, "/fields/token"},
-		"another token endpoint":        {connection.New{Auth: integration.OAuth2, Definition: []byte(client), Fields: secret}, `{"hosts": ["api.example.com"], "token_url": "https://evil.example.com/token"}`, nil, "/fields/client_secret"},
-		"another endpoint to revoke":    {connection.New{Auth: integration.OAuth2, Definition: []byte(client), Fields: secret}, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "revoke_url": "https://evil.example.com/"}`, nil, "/fields/client_secret"},
-		"another host of an own GitLab": {connection.New{Integration: "gitlab", Auth: integration.Bearer, Fields: map[string]string{"host": "git.example.com", "token": "s3cret"}}, "", map[string]string{"host": "evil.example.com"}, "/fields/token"},
-		"fewer hosts":                   {connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: token}, `{"hosts": ["API.example.com."]}`, nil, ""},
-		"another path":                  {connection.New{Auth: integration.OAuth2, Definition: []byte(client), Fields: secret}, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/v2/token"}`, nil, ""},
-		"with the secret":               {connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: token}, `{"hosts": ["other.example.com"]}`, token, ""},
+		"other hosts":                   {withToken, `{"hosts": ["evil.example.com"]}`, nil, "/fields/token"},
+		"one more host":                 {withToken, `{"hosts": ["api.example.com", "evil.example.com"]}`, nil, "/fields/token"},
+		"another port":                  {withToken, `{"hosts": ["api.example.com:8443"]}`, nil, "/fields/token"},
+		"without TLS":                   {withToken, `{"hosts": ["http://api.example.com"]}`, nil, "/fields/token"},
+		"an empty secret":               {withToken, `{"hosts": ["evil.example.com"]}`, map[string]string{"token": ""}, "/fields/token"},
+		"a test":                        {withToken, `{"hosts": ["api.example.com"], "test_url": "https://api.example.com/"}`, nil, "/fields/token"},
+		"another expression":            {withKey, `{"hosts": ["api.example.com"], "apply": {"headers": {"X-Key": "${{ len(secret.key) == 6 ? secret.key : fromJSON('') }}"}}, "test_url": "https://api.example.com/me"}`, nil, "/fields/key"},
+		"another header":                {withKey, `{"hosts": ["api.example.com"], "apply": {"headers": {"Referer": "${{ secret.key }}"}}, "test_url": "https://api.example.com/me"}`, nil, "/fields/key"},
+		"in the query":                  {withKey, `{"hosts": ["api.example.com"], "apply": {"query": {"q": "${{ secret.key }}"}}, "test_url": "https://api.example.com/me"}`, nil, "/fields/key"},
+		"another test":                  {withKey, `{"hosts": ["api.example.com"], "apply": {"headers": {"X-Key": "${{ secret.key }}"}}, "test_url": "https://api.example.com/echo"}`, nil, "/fields/key"},
+		"another user":                  {withPassword, "", map[string]string{"username": "eve"}, "/fields/password"},
+		"another region":                {withAWS, "", map[string]string{"region": "us-east-1"}, "/fields/secret_access_key"},
+		"another service":               {withAWS, `{"hosts": ["s3.example.com"], "service": "iam"}`, nil, "/fields/secret_access_key"},
+		"another token endpoint":        {withClient, `{"hosts": ["api.example.com"], "token_url": "https://evil.example.com/token", "scopes": ["read", "list"]}`, nil, "/fields/client_secret"},
+		"another path of it":            {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/v2/token", "scopes": ["read", "list"]}`, nil, "/fields/client_secret"},
+		"another endpoint to revoke":    {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "revoke_url": "https://id.example.com/log", "scopes": ["read", "list"]}`, nil, "/fields/client_secret"},
+		"one more scope":                {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "scopes": ["read", "list", "admin"]}`, nil, "/fields/client_secret"},
+		"no scope":                      {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token"}`, nil, "/fields/client_secret"},
+		"another grant":                 {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "authorize_url": "https://id.example.com/", "scopes": ["read", "list"]}`, nil, "/fields/client_secret"},
+		"another client":                {withClient, "", map[string]string{"client_id": "d"}, "/fields/client_secret"},
+		"credentials in the body":       {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "client_auth": "body", "scopes": ["read", "list"]}`, nil, "/fields/client_secret"},
+		"another host of an own GitLab": {withHost, "", map[string]string{"host": "evil.example.com"}, "/fields/token"},
+		"fewer hosts":                   {withToken, `{"hosts": ["API.example.com."]}`, nil, ""},
+		"fewer scopes":                  {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "scopes": ["list"]}`, nil, ""},
+		"the same":                      {withKey, key, nil, ""},
+		"another secret":                {withKey, "", map[string]string{"key": "another s3cret"}, ""},
+		"with the secret":               {withToken, `{"hosts": ["other.example.com"]}`, map[string]string{"token": "s3cret"}, ""},
+		"a secret with another name":    {withKey, `{"hosts": ["api.example.com"], "apply": {"headers": {"X-Key": "${{ secret.token }}"}}}`, map[string]string{"token": "another s3cret"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,26 +79,52 @@ func TestUpdateDoesNotMoveSecrets(t *testing.T) {
 				patch.Definition = []byte(tc.definition)
 			}
 			_, err = in.Update(t.Context(), in.owner, c.ID, patch)
-			if tc.points != "" {
-				faulttest.Want(t, err, fault.InvalidRequest, tc.points)
-			} else if err != nil {
-				t.Error(err)
+			if tc.points == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			faulttest.Want(t, err, fault.InvalidRequest, tc.points)
+			if now, err := in.Get(t.Context(), in.owner, c.ID); err != nil || !reflect.DeepEqual(now, c) {
+				t.Errorf("it is now %+v, %v", now, err)
 			}
 		})
 	}
 }
 
-// TestUpdateDoesNotMoveConsents checks the same of a connection that a person has
-// consented to.
-func TestUpdateDoesNotMoveConsents(t *testing.T) {
+// TestUpdateEndsConsent checks that a person has to consent again to a connection that is
+// used in another way, and that the token of the first consent is gone.
+func TestUpdateEndsConsent(t *testing.T) {
 	t.Parallel()
 	in, s := newInstallation(t), oauthserver.Start(t)
 	c := in.connect(s, "shop")
-	_, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{
-		Definition: []byte(`{"hosts": ["evil.example.com"], "authorize_url": "https://evil.example.com/a", "token_url": "https://evil.example.com/t"}`),
-		Fields:     map[string]string{"client_secret": "known"},
-	})
-	faulttest.Want(t, err, fault.InvalidRequest)
+	more := definition(s, fmt.Sprintf(`, "authorize_url": %q, "scopes": ["admin"]`, s.URL+"/authorize"))
+	_, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Definition: more})
+	faulttest.Want(t, err, fault.InvalidRequest, "/fields/client_secret")
+	if err := in.call(in.Service, s, "shop"); err != nil {
+		t.Error(err)
+	}
+	now, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Definition: more, Fields: map[string]string{"client_secret": oauthserver.ClientSecret}})
+	if err != nil || now.Status != connection.NeedsReconnect || now.ExpiresAt != nil {
+		t.Fatalf("it is now %+v, %v", now, err)
+	}
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+		t.Error("the first consent still counts")
+	}
+	// Only a consent ends that, not another change.
+	for _, fields := range []map[string]string{{}, {"client_secret": oauthserver.ClientSecret}} {
+		if now, err = in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: fields}); err != nil || now.Status != connection.NeedsReconnect {
+			t.Errorf("it is now %+v, %v", now, err)
+		}
+	}
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Complete(t.Context(), in.owner, s.Consent(t, address)); err != nil {
+		t.Fatal(err)
+	}
 	if err := in.call(in.Service, s, "shop"); err != nil {
 		t.Error(err)
 	}
@@ -109,6 +163,25 @@ func TestUpdateRepairsConnection(t *testing.T) {
 		t.Fatal("the connection works")
 	}
 	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": oauthserver.ClientSecret}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.call(in.Service, s, "shop"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUpdateOfClientSecret checks that a token that a person consented to is renewed with
+// a new secret of the client.
+func TestUpdateOfClientSecret(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c := in.connect(s, "shop")
+	s.Set(func(now *oauthserver.Settings) { now.Secret = "another-secret-of-the-client" })
+	s.ExpireAll()
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+		t.Fatal("the old secret of the client still works")
+	}
+	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": "another-secret-of-the-client"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := in.call(in.Service, s, "shop"); err != nil {

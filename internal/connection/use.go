@@ -36,10 +36,10 @@ func (c *opened) env() integration.Env {
 	return env
 }
 
-// client returns the OAuth app of the connection: the one that a person consented to,
-// or the one that was entered.
+// client returns the OAuth app of the connection: the one that was entered or, for an
+// integration, the one that a person consented to.
 func (c *opened) client() oauthClient {
-	if c.secrets.ClientID != "" {
+	if c.Integration != "" && c.secrets.ClientID != "" {
 		return oauthClient{c.secrets.ClientID, c.secrets.ClientSecret}
 	}
 	return oauthClient{c.Fields["client_id"], c.secrets.Fields["client_secret"]}

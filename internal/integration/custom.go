@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,6 +66,19 @@ func ParseCustom(kindName string, definition json.RawMessage) (*Integration, err
 		return nil, p.errs
 	}
 	return out, nil
+}
+
+// SameUse reports whether two definitions of custom connections differ only in their
+// hosts and scopes.
+func SameUse(a, b json.RawMessage) bool {
+	var defs [2]custom
+	for i, text := range []json.RawMessage{a, b} {
+		if strictjson.Decode(text, &defs[i]) != nil {
+			return false
+		}
+		defs[i].Hosts, defs[i].Scopes = nil, nil
+	}
+	return reflect.DeepEqual(defs[0], defs[1])
 }
 
 type customParser struct {

@@ -45,6 +45,8 @@ type Server struct {
 	echoes bool
 	// revokeStatus is the status of the revocation endpoint.
 	revokeStatus int
+	// secret is that of the client.
+	secret string
 
 	codes    map[string]grant     // by code
 	access   map[string]time.Time // access tokens, with their expiry
@@ -66,7 +68,7 @@ func Start(t *testing.T) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{
-		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true, revokeStatus: http.StatusOK,
+		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true, revokeStatus: http.StatusOK, secret: ClientSecret,
 		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, served: map[string]int{},
 	}
 	mux := http.NewServeMux()
@@ -85,11 +87,11 @@ func (s *Server) Set(change func(*Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := Settings{
-		Life: s.life, Delay: s.delay, Fails: s.fails, Respond: s.respond, Rotates: s.rotates, Echoes: s.echoes, RevokeStatus: s.revokeStatus,
+		Life: s.life, Delay: s.delay, Fails: s.fails, Respond: s.respond, Rotates: s.rotates, Echoes: s.echoes, RevokeStatus: s.revokeStatus, Secret: s.secret,
 	}
 	change(&now)
 	s.life, s.delay, s.fails, s.respond = now.Life, now.Delay, now.Fails, now.Respond
-	s.rotates, s.echoes, s.revokeStatus = now.Rotates, now.Echoes, now.RevokeStatus
+	s.rotates, s.echoes, s.revokeStatus, s.secret = now.Rotates, now.Echoes, now.RevokeStatus, now.Secret
 }
 
 // Settings is how the server behaves.
@@ -104,6 +106,7 @@ type Settings struct {
 	// RevokeStatus is the status of the revocation endpoint, which revokes nothing
 	// unless it is 200.
 	RevokeStatus int
+	Secret       string // of the client; ClientSecret at first
 }
 
 // RevokeAll makes every token that was issued invalid.
@@ -240,7 +243,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 
 // check returns the error of a request for a token, or "".
 func (s *Server) check(r *http.Request) string {
-	if !isClient(r) {
+	if !s.isClient(r) {
 		return "invalid_client"
 	}
 	switch r.PostForm.Get("grant_type") {
@@ -269,12 +272,12 @@ func (s *Server) check(r *http.Request) string {
 }
 
 // isClient reports whether a request has the credentials of the client.
-func isClient(r *http.Request) bool {
+func (s *Server) isClient(r *http.Request) bool {
 	id, secret, basic := r.BasicAuth()
 	if !basic {
 		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	}
-	return id == ClientID && secret == ClientSecret
+	return id == ClientID && secret == s.secret
 }
 
 func (s *Server) issue(kind string) string {
@@ -299,13 +302,13 @@ func fail(w http.ResponseWriter, code, description string) {
 }
 
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil || !isClient(r) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := r.ParseForm(); err != nil || !s.isClient(r) {
 		fail(w, "invalid_client", "the client is unknown")
 		return
 	}
 	token := r.PostForm.Get("token")
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.revoked = append(s.revoked, token)
 	if s.revokeStatus == http.StatusOK {
 		delete(s.access, token)

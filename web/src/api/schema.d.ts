@@ -1453,7 +1453,11 @@ export interface paths {
          * Update a connection
          * @description Replaces the fields that are given; the others keep their values. For a custom connection, `definition` is
          *     replaced as a whole. The connection is `untested` afterwards. A token that needs no consent is issued anew. Steps
-         *     that start afterwards use the new credential.
+         *     that start afterwards use the new credential. Without members, nothing changes.
+         *
+         *     A change of how, where or with which rights a stored secret is used must contain the secret again: any change of
+         *     `definition` or of a field that is not a secret, except for fewer `hosts` or fewer `scopes`. The error names the
+         *     secrets that are missing. If a person had consented, the connection is `needs_reconnect` after such a change.
          */
         patch: operations["updateConnection"];
         trace?: never;
