@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -32,8 +33,10 @@ type Flow struct {
 
 // SignInAs starts a session for a person whom an identity provider has
 // authenticated. It finds the user by the identity or, at their first sign-in with
-// the provider, by the e-mail address. A person without an account joins the first
-// workspace with the given role; if the role is empty, the sign-in is rejected.
+// the provider, by the e-mail address. Somebody else may have created that user, by
+// accepting an invitation to the address; so from then on only the provider lets
+// people in. At the first sign-in a person joins the first workspace with the given
+// role. If the role is empty, they do not, and a person without an account is rejected.
 func (s *Service) SignInAs(ctx context.Context, identity Identity, role Role, client ClientInfo) (SignedIn, string, error) {
 	u, err := s.store.UserByIdentity(ctx, identity.key())
 	if err != nil {
@@ -53,7 +56,7 @@ func (s *Service) SignInAs(ctx context.Context, identity Identity, role Role, cl
 		return SignedIn{}, "", err
 	}
 	if u != nil {
-		if err := s.bindIdentity(ctx, u, identity, client); err != nil {
+		if err := s.bindIdentity(ctx, u, identity, role, client); err != nil {
 			return SignedIn{}, "", err
 		}
 		return s.startSession(ctx, *u, u.Password, client)
@@ -64,10 +67,10 @@ func (s *Service) SignInAs(ctx context.Context, identity Identity, role Role, cl
 	return s.joinFirstWorkspace(ctx, email, identity, role, client)
 }
 
-// bindIdentity binds the identity to the user with its address. It rejects an
-// identity if the user has another one at the same provider: the address may have
-// been reassigned to another person.
-func (s *Service) bindIdentity(ctx context.Context, u *User, identity Identity, client ClientInfo) error {
+// bindIdentity binds the identity to the user with its address, in the place of the
+// password and of all sessions. It rejects an identity if the user has another one at
+// the same provider: the address may have been reassigned to another person.
+func (s *Service) bindIdentity(ctx context.Context, u *User, identity Identity, role Role, client ClientInfo) error {
 	if strings.HasPrefix(u.Identity, identity.Issuer+" ") {
 		return wrongCredentials()
 	}
@@ -75,10 +78,20 @@ func (s *Service) bindIdentity(ctx context.Context, u *User, identity Identity, 
 	if err != nil {
 		return err
 	}
+	join, err := s.membershipToJoin(ctx, *u, role)
+	if err != nil {
+		return err
+	}
 	previous := u.Identity
-	u.Identity = identity.key()
-	entry := actorFor(*u, home.Role, home.Workspace, client.RequestID).AuditEntry("user.updated", "user", u.ID, map[string]any{"identity_provider": identity.Issuer})
-	bound, err := s.store.BindIdentity(ctx, *u, previous, entry)
+	u.Identity, u.Password = identity.key(), ""
+	entries := []audit.Entry{
+		actorFor(*u, home.Role, home.Workspace, client.RequestID).AuditEntry("user.updated", "user", u.ID, map[string]any{"identity_provider": identity.Issuer}),
+	}
+	if join != nil {
+		entries = append(entries, actorFor(*u, join.Role, join.Workspace, client.RequestID).AuditEntry("member.updated", "user", u.ID, map[string]any{"role": join.Role}))
+	}
+	bound, err := s.store.BindIdentity(ctx, *u, previous, join, entries...)
+	s.cache.dropUser(u.ID)
 	if err != nil || bound {
 		return err
 	}
@@ -89,6 +102,23 @@ func (s *Service) bindIdentity(ctx context.Context, u *User, identity Identity, 
 		err = wrongCredentials()
 	}
 	return err
+}
+
+// membershipToJoin returns the membership of the first workspace that a user gets with
+// the role of the provider, or nil if there is no such role or they have one.
+func (s *Service) membershipToJoin(ctx context.Context, u User, role Role) (*Membership, error) {
+	if role == "" {
+		return nil, nil
+	}
+	first, err := s.store.FirstWorkspace(ctx)
+	if err != nil || first == nil {
+		return nil, err
+	}
+	member, err := s.store.Member(ctx, first.ID, u.ID)
+	if err != nil || member != nil {
+		return nil, err
+	}
+	return &Membership{*first, role}, nil
 }
 
 // joinFirstWorkspace creates a user who is a member of the first workspace.

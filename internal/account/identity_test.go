@@ -1,9 +1,11 @@
 package account_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/fault/faulttest"
 )
@@ -81,7 +83,50 @@ func TestSignInAsExistingUser(t *testing.T) {
 		t.Error(err)
 	}
 	faulttest.Want(t, enter(renamed), fault.InsufficientScope)
-	h.signIn("ada@example.com") // the password is unchanged
+}
+
+// Whoever accepts an invitation to somebody else's address loses the account when its
+// owner arrives with the identity provider: their password and their sessions end.
+func TestSignInAsOccupiedUser(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	other := h.Workspace(t, auth.Free)
+	attacker := h.member(other, account.Viewer, "grace@example.com")
+	link, err := h.people.ResetLink(t.Context(), "", attacker.User.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, reset, _ := strings.Cut(link, "#token=")
+	in := h.mustSignIn(h.people.SignInAs(t.Context(), grace, account.Editor, account.ClientInfo{}))
+	if in.User.ID != attacker.User.ID {
+		t.Errorf("signed in as %+v", in.User)
+	}
+	h.wantIn(in)
+	h.wantOut(attacker)
+	_, _, err = h.people.SignIn(t.Context(), "grace@example.com", password, account.ClientInfo{})
+	faulttest.Want(t, err, fault.InvalidCredentials)
+	_, _, err = h.people.ResetPassword(t.Context(), reset, "another "+password, account.ClientInfo{})
+	faulttest.Want(t, err, fault.LinkNotFound)
+	all, err := h.people.Workspaces(t.Context(), in.SignedIn)
+	if err != nil || len(all) != 2 || all[1].Workspace.ID != h.Admin.Workspace.ID || all[1].Role != account.Editor {
+		t.Errorf("she is in %+v, %v", all, err)
+	}
+	// The role is that of the first sign-in, not of later ones.
+	h.mustSignIn(h.people.SignInAs(t.Context(), grace, account.Owner, account.ClientInfo{}))
+	if all, err := h.people.Workspaces(t.Context(), in.SignedIn); err != nil || all[1].Role != account.Editor {
+		t.Errorf("she is in %+v, %v", all, err)
+	}
+}
+
+// A member of the first workspace keeps their role there.
+func TestSignInAsKeepsRole(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.member(h.Admin, account.Owner, "grace@example.com")
+	in := h.mustSignIn(h.people.SignInAs(t.Context(), grace, account.Viewer, account.ClientInfo{}))
+	if in.Role != account.Owner {
+		t.Errorf("she is %s", in.Role)
+	}
 }
 
 // An issuer that is a prefix of another one is a different issuer.

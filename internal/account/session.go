@@ -255,6 +255,22 @@ func (s *Service) SignOut(ctx context.Context, actor auth.Actor, id string) erro
 	return nil
 }
 
+// EndReplaced ends the session with a token, if there is one: its browser has a new one.
+func (s *Service) EndReplaced(ctx context.Context, token, requestID string) error {
+	in, err := s.Authenticate(ctx, token)
+	if fault.Is(err, fault.Unauthorized) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = s.SignOut(ctx, actorFor(in.User, in.Role, in.Workspace, requestID), in.Session.ID)
+	if fault.Is(err, fault.SessionNotFound) { // it has ended in the meantime
+		return nil
+	}
+	return err
+}
+
 // SignOutEverywhere ends all sessions of the user.
 func (s *Service) SignOutEverywhere(ctx context.Context, actor auth.Actor) error {
 	err := s.store.EndSessions(ctx, actor.ID, actor.AuditEntry("session.ended", "user", actor.ID, map[string]any{"all": true}))

@@ -16,9 +16,11 @@ type UserStore interface {
 	User(ctx context.Context, id string) (*User, error)
 	UserByEmail(ctx context.Context, email string) (*User, error)
 	UserByIdentity(ctx context.Context, identity string) (*User, error)
-	// BindIdentity stores the identity of u if it was previous before. It returns
-	// false if it was not, or if another user has the identity.
-	BindIdentity(ctx context.Context, u User, previous string, entry audit.Entry) (bound bool, err error)
+	// BindIdentity stores the identity of u, which was previous before, in the place of
+	// the password, and ends all sessions of the user. If join is not nil and the user
+	// is not a member of its workspace yet, they become one. It returns false if the
+	// identity was another one, or if another user has it.
+	BindIdentity(ctx context.Context, u User, previous string, join *Membership, entries ...audit.Entry) (bound bool, err error)
 	RenameUser(ctx context.Context, id, name string, entry audit.Entry) (renamed bool, err error)
 	// ChangePassword stores the password of u if it was oldHash before, and ends all
 	// sessions of the user except keepSession.

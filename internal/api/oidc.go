@@ -92,7 +92,7 @@ func (s *Server) finishOIDC(ctx context.Context, in *finishOIDCRequest) (*reply,
 	case err != nil:
 		return s.failedOIDC(ctx, "oidc_failed", err), nil
 	}
-	return withSessionCookie(redirect(s.PublicURL()+flow.Next), token).cookie(flowCookie, "", -1), nil
+	return s.replaceSession(ctx, redirect(s.PublicURL()+flow.Next), token).cookie(flowCookie, "", -1), nil
 }
 
 // failedOIDC redirects the browser to the sign-in page with an error code.

@@ -204,6 +204,7 @@ func TestOIDCSignIn(t *testing.T) {
 	if rows := s.query(t, `SELECT count(*) FROM users`); rows[0][0] != "1" {
 		t.Errorf("there are %s users", rows[0][0])
 	}
+	enter("", map[string]any{"aud": []string{"stepmill", "another"}, "azp": "stepmill"})
 	// Even with another e-mail address, verified or not.
 	if got := enter("/runs", map[string]any{"email": "hopper@example.com"}).header.Get("Location"); got != s.url+"/runs" {
 		t.Errorf("with another address the browser is sent to %s", got)
@@ -218,7 +219,7 @@ func TestOIDCSignIn(t *testing.T) {
 		}
 	}
 	for _, claims := range []map[string]any{
-		{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"forged": true}, {"sub": "2", "email": "no address"}, {"sub": ""},
+		{"aud": "another"}, {"azp": "another"}, {"aud": []string{"stepmill", "another"}}, {"iss": "https://evil.example"}, {"exp": 1}, {"forged": true}, {"sub": "2", "email": "no address"}, {"sub": ""},
 	} {
 		maps.Copy(claims, map[string]any{"email_verified": true})
 		if got := enter("", claims).header.Get("Location"); !strings.Contains(got, "/sign-in?error=oidc_failed") {

@@ -73,7 +73,7 @@ func showOwnWorkspace(w auth.Workspace) ownWorkspaceBody {
 	return ownWorkspaceBody{w.ID, w.Name, w.Plan}
 }
 
-// signedInReply responds to a sign-in and sets the session cookie.
+// signedInReply responds to a sign-in and replaces the session of the browser.
 func (s *Server) signedInReply(ctx context.Context, in account.SignedIn, token string, err error) (*reply, error) {
 	if err != nil {
 		return nil, err
@@ -82,7 +82,17 @@ func (s *Server) signedInReply(ctx context.Context, in account.SignedIn, token s
 	if err != nil {
 		return nil, err
 	}
-	return withSessionCookie(r, token), nil
+	return s.replaceSession(ctx, r, token), nil
+}
+
+// replaceSession sets the cookie of a new session, and ends the session that the browser
+// had until now.
+func (s *Server) replaceSession(ctx context.Context, r *reply, token string) *reply {
+	c := callerOf(ctx)
+	if err := s.Accounts.EndReplaced(ctx, c.session, c.requestID); err != nil {
+		s.Log.Warn("the session that a sign-in replaces did not end", "request_id", c.requestID, "error", err)
+	}
+	return withSessionCookie(r, token)
 }
 
 type signInRequest struct {

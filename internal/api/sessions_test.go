@@ -89,6 +89,10 @@ func TestSignInAndOut(t *testing.T) {
 	if got := len(list.object()["data"].([]any)); got != 2 {
 		t.Errorf("there are %d sessions: %s", got, list.body)
 	}
+	// Signing in again ends the session of the browser, and no other.
+	again := c.call("POST", "/ui/v1/session", fmt.Sprintf(`{"email": %q, "password": %q}`, p.email, password)).sessionClient(201)
+	c.call("GET", "/ui/v1/session", "").wantStatus(401, "unauthorized")
+	c = again
 	out := c.call("DELETE", "/ui/v1/session", "").wantStatus(204)
 	if !strings.Contains(out.header.Get("Set-Cookie"), "Max-Age=0") {
 		t.Errorf("the cookie stays: %v", out.header)

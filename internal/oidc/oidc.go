@@ -86,6 +86,9 @@ func (p *Provider) Finish(ctx context.Context, flow account.Flow, redirect, code
 	if token.Subject == "" {
 		return account.Identity{}, errors.New("the ID token has no subject")
 	}
+	if c.Party != "" && c.Party != p.config.ClientID || c.Party == "" && len(token.Audience) > 1 {
+		return account.Identity{}, errors.New("the ID token was issued to another client (azp)")
+	}
 	return account.Identity{Issuer: p.config.Issuer, Subject: token.Subject, Email: c.Email, Verified: bool(c.Verified), Name: c.Name}, nil
 }
 
@@ -96,6 +99,7 @@ type claims struct {
 	Email    string      `json:"email"`
 	Verified lenientBool `json:"email_verified"`
 	Name     string      `json:"name"`
+	Party    string      `json:"azp"` // the client that the token was issued to
 }
 
 // lenientBool is a boolean that some providers send as a string.

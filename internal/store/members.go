@@ -132,10 +132,7 @@ func removeOrphanedUser(tx *transaction, userID string) error {
 	if err != nil || n > 0 {
 		return err
 	}
-	if err := tx.Do(`DELETE FROM sessions WHERE user_id = $1`, userID); err != nil {
-		return err
-	}
-	if err := tx.Do(`DELETE FROM tickets WHERE user_id = $1`, userID); err != nil {
+	if err := endAccess(tx, userID, ""); err != nil {
 		return err
 	}
 	return tx.Do(`DELETE FROM users WHERE id = $1`, userID)

@@ -72,10 +72,8 @@ func (s *Store) ResetPassword(ctx context.Context, hash []byte, now time.Time, u
 		if ok, err := isMember(tx, n.WorkspaceID, user.ID); err != nil || !ok {
 			return false, err
 		}
-		for _, statement := range []string{`DELETE FROM sessions WHERE user_id = $1`, `DELETE FROM tickets WHERE user_id = $1`} {
-			if err := tx.Do(statement, user.ID); err != nil {
-				return false, err
-			}
+		if err := endAccess(tx, user.ID, ""); err != nil {
+			return false, err
 		}
 		if err := insertSession(tx, n); err != nil {
 			return false, err

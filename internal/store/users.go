@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 )
@@ -83,14 +84,39 @@ func (s *Store) UserByIdentity(ctx context.Context, identity string) (*account.U
 }
 
 // BindIdentity implements account.Store.
-func (s *Store) BindIdentity(ctx context.Context, user account.User, was string, entry audit.Entry) (bool, error) {
+func (s *Store) BindIdentity(ctx context.Context, user account.User, was string, join *account.Membership, entries ...audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
-		if ok, err := oneRow(tx.Exec(`UPDATE users SET identity = $1 WHERE id = $2 AND COALESCE(identity, '') = $3
+		if join != nil {
+			if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: join.Workspace.ID}); err != nil {
+				return false, err
+			}
+		}
+		if ok, err := oneRow(tx.Exec(`UPDATE users SET identity = $1, password = '' WHERE id = $2 AND COALESCE(identity, '') = $3
 			AND NOT EXISTS (SELECT 1 FROM users o WHERE o.identity = $1)`, user.Identity, user.ID, was)); err != nil || !ok {
 			return false, err
 		}
-		return true, insertAudit(tx, entry)
+		if err := endAccess(tx, user.ID, ""); err != nil {
+			return false, err
+		}
+		if join != nil {
+			already, err := isMember(tx, join.Workspace.ID, user.ID)
+			if err == nil && !already {
+				err = insertMember(tx, join.Workspace.ID, user.ID, join.Role, clock.Now())
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		return true, insertAudit(tx, entries...)
 	})
+}
+
+// endAccess ends the sessions of a user except one, and makes their links invalid.
+func endAccess(tx *transaction, userID, keepSession string) error {
+	if err := tx.Do(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, userID, keepSession); err != nil {
+		return err
+	}
+	return tx.Do(`DELETE FROM tickets WHERE user_id = $1`, userID)
 }
 
 func (s *Store) oneUser(ctx context.Context, where, arg string) (*account.User, error) {
@@ -131,10 +157,7 @@ func (s *Store) ChangePassword(ctx context.Context, user account.User, was, keep
 		if ok, err := oneRow(tx.Exec(`UPDATE users SET password = $1 WHERE id = $2 AND password = $3`, user.Password, user.ID, was)); err != nil || !ok {
 			return false, err
 		}
-		if err := tx.Do(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, user.ID, keep); err != nil {
-			return false, err
-		}
-		if err := tx.Do(`DELETE FROM tickets WHERE user_id = $1`, user.ID); err != nil {
+		if err := endAccess(tx, user.ID, keep); err != nil {
 			return false, err
 		}
 		return true, insertAudit(tx, entry)

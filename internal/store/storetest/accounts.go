@@ -130,22 +130,33 @@ func testUsers(t *testing.T, w *harness) {
 // user.
 func testIdentities(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
-	first, _ := w.member(t, ws.ID, account.Editor)
+	first, session := w.member(t, ws.ID, account.Editor)
 	second, _ := w.member(t, ws.ID, account.Viewer)
+	ticket := w.ticket(t, account.Reset, first.ID)
 	bound := func(user account.User, was, identity string) (bool, error) {
 		user.Identity = identity
-		return w.BindIdentity(ctx, user, was, newEntry(ws.ID, "user.updated", "identity"))
+		return w.BindIdentity(ctx, user, was, nil, newEntry(ws.ID, "user.updated", "identity"))
 	}
 	missing(w.UserByIdentity(ctx, "https://a 1"))(t, "an unknown one")
 	missing(w.UserByIdentity(ctx, ""))(t, "none")
 	returns(bound(first, "", "https://a 1"))(t, "bind", true)
 	equal(t, "user", found(w.UserByIdentity(ctx, "https://a 1"))(t).ID, first.ID)
+	equal(t, "password", found(w.User(ctx, first.ID))(t).Password, "")
+	missing(w.SessionByHash(ctx, session.Hash))(t, "the session")
+	missing(w.TicketByHash(ctx, account.Reset, ticket.Hash, clock.Now()))(t, "the link")
 	returns(bound(second, "", "https://a 1"))(t, "an identity of another user", false)
 	returns(bound(first, "", "https://b 1"))(t, "in the place of none", false)
 	returns(bound(first, "https://a 1", "https://b 1"))(t, "another provider", true)
 	missing(w.UserByIdentity(ctx, "https://a 1"))(t, "the previous one")
 	returns(bound(second, "", "https://a 1"))(t, "one that is free", true)
 	equal(t, "audit entries", w.audited(t, ws.ID, "identity"), 3)
+	first.Identity = "https://c 1"
+	other := account.Membership{Workspace: w.workspace(t), Role: account.Operator}
+	returns(w.BindIdentity(ctx, first, "https://b 1", &other))(t, "bind and join", true)
+	equal(t, "role", found(w.Member(ctx, other.Workspace.ID, first.ID))(t).Role, account.Operator)
+	first.Identity = "https://d 1"
+	returns(w.BindIdentity(ctx, first, "https://c 1", &account.Membership{Workspace: ws, Role: account.Owner}))(t, "bind a member", true)
+	equal(t, "role", found(w.Member(ctx, ws.ID, first.ID))(t).Role, account.Editor)
 	third := newUser()
 	third.Identity = "https://a 1"
 	returns(w.Join(ctx, third, account.Viewer, newSession(third, ws.ID)))(t, "a new user with it", false)
@@ -348,11 +359,14 @@ func testFirstOwner(t *testing.T, w *harness) {
 func testResets(t *testing.T, w *harness) {
 	ctx, now := t.Context(), clock.Now()
 	ws := w.workspace(t)
-	u, s := w.member(t, ws.ID, account.Owner)
+	u, _ := w.member(t, ws.ID, account.Owner)
+	u.Password, u.Identity = "", "https://a 1"
+	returns(w.BindIdentity(ctx, u, "", nil, newEntry(ws.ID, "user.updated", "identity")))(t, "bind", true)
+	s := newSession(u, ws.ID)
+	returns(w.InsertSession(ctx, u, "", s))(t, "sign in", true)
 	ticket, other := w.ticket(t, account.Reset, u.ID), w.ticket(t, account.Reset, u.ID)
 	changed := u
-	changed.Password, changed.Identity = "reset", "https://a 1"
-	returns(w.BindIdentity(ctx, changed, "", newEntry(ws.ID, "user.updated", "identity")))(t, "bind", true)
+	changed.Password = "reset"
 	reset := concurrently(t, 8, func(int) (bool, error) {
 		return w.ResetPassword(ctx, ticket.Hash, now, changed, newSession(u, ws.ID), newEntry(ws.ID, "user.password_changed", "reset"))
 	})
