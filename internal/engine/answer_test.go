@@ -244,3 +244,28 @@ func TestAnswerBeforeTimeoutCounts(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswerWithoutNudge answers a step of a run that the engine holds, while the
+// message about it is lost. The engine finds the answer when the run wakes for another
+// reason, long before the step times out.
+func TestAnswerWithoutNudge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		id := w.startRun(w.workflow(fmt.Sprintf(asks, `,
+			{"id": "pause", "needs": [], "uses": "flow.wait", "with": {"for": "5m"}},
+			{"id": "beside", "needs": [], "timeout": "15m", "uses": "test.effect", "with": {"gate": "beside"}}`)), "{}")
+		woken := time.Now().Add(5 * time.Minute)
+		time.Sleep(time.Minute)
+		w.current.Store(nil)
+		w.mustAnswer(id, "ask", "yes")
+		w.current.Store(n)
+		time.Sleep(time.Until(woken))
+		w.continuedOnce(id, "yes", woken)
+		w.effects.open("beside")
+		if d := w.endOf(id); d.Status != run.Succeeded {
+			t.Errorf("%s: %+v", d.Status, d.Error)
+		}
+	})
+}
