@@ -48,6 +48,10 @@ type cluster struct {
 	limitTimeout time.Duration
 }
 
+// holdsLease reports whether this node still owns its runs. A single process always
+// does.
+func (s *Server) holdsLease() bool { return s.cluster == nil || s.cluster.member.HoldsLease() }
+
 // newCluster joins the cluster.
 func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, error) {
 	c := &cluster{limitTimeout: databaseTimeout(data) / 5}

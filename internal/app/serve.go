@@ -198,11 +198,8 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.runs = run.NewService(st, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
 	s.runner.runs.QueuedInMemory(queued)
 	s.runner.engine = engine.New(engine.Config{
-		Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, Log: s.log,
+		Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.holdsLease, Log: s.log,
 	})
-	if s.cluster != nil {
-		s.runner.engine.CheckLease(s.cluster.member.HoldsLease)
-	}
 	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets, st}, trigger.NewArming(types, v))
 	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
@@ -408,7 +405,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.front.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
-	if s.cluster != nil && !s.cluster.member.HoldsLease() {
+	if !s.holdsLease() {
 		return errors.New("the lease of this node has expired: its heartbeats do not reach the database")
 	}
 	if err := s.data.ping(ctx); err != nil {

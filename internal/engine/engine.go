@@ -73,7 +73,10 @@ type Config struct {
 	Connections Connections
 	Vault       Vault
 	Files       Files
-	Log         *slog.Logger
+	// HoldsLease reports whether this node still owns its runs. The engine checks that
+	// before it starts steps with effects.
+	HoldsLease func() bool
+	Log        *slog.Logger
 }
 
 // New returns an engine.
@@ -81,13 +84,9 @@ func New(config Config) *Engine {
 	return &Engine{
 		store: config.Store, source: config.Source, node: config.Node, log: config.Log, programs: config.Programs, values: config.Values,
 		links: config.Links, connections: config.Connections, vault: config.Vault, files: config.Files, active: map[string]*driver{},
-		holdsLease: func() bool { return true }, counts: newCounts(config.Programs.Catalog()),
+		holdsLease: config.HoldsLease, counts: newCounts(config.Programs.Catalog()),
 	}
 }
-
-// CheckLease makes the engine check, before it starts steps with effects, whether this
-// node still owns its runs.
-func (e *Engine) CheckLease(holdsLease func() bool) { e.holdsLease = holdsLease }
 
 // Run executes runs until the context ends. Then it starts no more runs and returns
 // when every run in flight has reached a checkpoint.

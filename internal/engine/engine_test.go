@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,23 +60,22 @@ func TestCancelStopsStepInFlight(t *testing.T) {
 func TestLeaseLostDuringCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var lost atomic.Bool
 	n := w.start(&hooked{Store: w.store, after: func(_ run.Lease, d run.Decision) {
 		if slices.Contains(d.Executing, "b") {
-			lost.Store(true)
+			w.leaseLost.Store(true)
 		}
 	}})
-	n.engine.CheckLease(func() bool { return !lost.Load() })
 	id := w.startRun(w.workflow(`[
 		{"id": "a", "uses": "test.effect", "with": {"call": "a"}},
 		{"id": "b", "uses": "test.effect", "with": {"call": "b"}}]`), "{}")
-	for !lost.Load() || n.engine.IsActive(id) {
+	for !w.leaseLost.Load() || n.engine.IsActive(id) {
 		time.Sleep(time.Millisecond)
 	}
 	if a, b := w.effects.count("a"), w.effects.count("b"); a != 1 || b != 0 {
 		t.Errorf("a was called %d times, b %d times", a, b)
 	}
 	n.end()
+	w.leaseLost.Store(false)
 	w.start(w.store)
 	if d := w.finished(id); d.Status != run.Succeeded || w.effects.count("a") != 1 || w.effects.count("b") != 1 {
 		t.Errorf("the next owner: %s, b was called %d times", d.Status, w.effects.count("b"))

@@ -240,6 +240,7 @@ type world struct {
 	flows       *workflow.Service
 	runs        *run.Service
 	watchers    *run.Watchers
+	leaseLost   atomic.Bool           // nodes are no longer sure of their lease
 	details     atomic.Int64          // completions that carried a detail
 	reads       atomic.Pointer[error] // that steps read keys with; nil: none
 	// openFails, if not nil, returns the error of the n-th time that a file is opened.
@@ -406,6 +407,7 @@ func (w *world) start(st engine.Store) *node {
 	n := &node{dispatch: local.New(w.store, id, engine.Slots, log), stop: stop}
 	n.engine = engine.New(engine.Config{
 		Node: id, Store: st, Source: n.dispatch, Programs: w.plans, Values: w.values, Links: w.links, Connections: w.connections, Vault: w.vault, Files: &openedFiles{Service: w.files, fails: w.openFails}, Log: log,
+		HoldsLease: func() bool { return !w.leaseLost.Load() },
 	})
 	w.current.Store(n)
 	if err := n.dispatch.Recover(ctx); err != nil {

@@ -190,7 +190,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, pubsub.NewBroker())
 	n.engine = engine.New(engine.Config{
 		Node: n.id, Store: n.store, Source: n.dispatch, Programs: plans, Values: values, Vault: v, Log: log,
-		Links: run.NewLinks(n.store, v, func() string { return "" }),
+		HoldsLease: func() bool { return true }, Links: run.NewLinks(n.store, v, func() string { return "" }),
 	})
 	n.member = membership.New(membership.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 10 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},

@@ -1,0 +1,20 @@
+package app
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/membership"
+)
+
+func TestHoldsLease(t *testing.T) {
+	t.Parallel()
+	single := &Server{}
+	if !single.holdsLease() {
+		t.Error("a single process does not own its runs")
+	}
+	silent := membership.New(membership.Config{}, nil, nil, nil, slog.New(slog.DiscardHandler))
+	if s := (&Server{cluster: &cluster{member: silent}}); s.holdsLease() {
+		t.Error("a node without a heartbeat owns runs")
+	}
+}
