@@ -234,8 +234,13 @@ func (p *customParser) parseURLs(a *Auth) {
 		a.Params[name] = p.constant(at("/params", name), text)
 	}
 	if p.kind.name == OAuth2 {
-		a.Fields = []Field{{Name: "client_id", Title: "Client ID"}, {Name: "client_secret", Title: "Client secret", Secret: true, Optional: p.AuthorizeURL != ""}}
+		a.Fields = clientFields(p.AuthorizeURL != "")
 	}
+}
+
+// clientFields are the client that tokens are issued to.
+func clientFields(secretIsOptional bool) []Field {
+	return []Field{{Name: "client_id", Title: "Client ID"}, {Name: "client_secret", Title: "Client secret", Secret: true, Optional: secretIsOptional}}
 }
 
 // url compiles an absolute URL without expressions.

@@ -65,7 +65,8 @@ func (p *parser) checkSample(pointer string, f *Field, value string) {
 }
 
 // authFields returns the fields of every entry of auth: those of its kind, unless
-// it has an apply of its own, with its own fields instead of or after them.
+// it has an apply of its own, with its own fields instead of or after them. Whoever
+// connects with client credentials enters the client.
 func (p *parser) authFields(m *manifest) [][]Field {
 	out := make([][]Field, len(m.Connection.Auth))
 	for i, a := range m.Connection.Auth {
@@ -73,6 +74,9 @@ func (p *parser) authFields(m *manifest) [][]Field {
 		var fields []Field
 		if k, _ := findKind(a.Kind); a.Apply == nil {
 			fields = slices.Clone(k.fields)
+		}
+		if a.Kind == OAuth2 && a.AuthorizeURL == "" {
+			fields = append(fields, clientFields(false)...)
 		}
 		for _, own := range p.parseFields(pointer, a.Fields) {
 			if slices.ContainsFunc(p.fields, func(f Field) bool { return f.Name == own.Name }) {
