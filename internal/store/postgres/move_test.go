@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/store/storetest"
-	"github.com/stepmill/stepmill/test/lane"
 )
 
 // TestTables checks that an export contains all tables, except those about nodes.
@@ -40,7 +39,6 @@ func TestTables(t *testing.T) {
 // TestMoveBetweenDatabases moves an installation from the embedded database to
 // this one, and back.
 func TestMoveBetweenDatabases(t *testing.T) {
-	lane.NotShort(t)
 	t.Parallel()
 	embedded := func(t *testing.T, notify store.Notify) *store.Store {
 		t.Helper()
@@ -50,6 +48,5 @@ func TestMoveBetweenDatabases(t *testing.T) {
 		t.Helper()
 		return store.New(open(t, newDatabase(t)), notify)
 	}
-	t.Run("from SQLite", func(t *testing.T) { storetest.Transfer(t, embedded, shared) })
-	t.Run("to SQLite", func(t *testing.T) { storetest.Transfer(t, shared, embedded) })
+	storetest.MoveBetween(t, embedded, shared)
 }
