@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -49,9 +50,12 @@ func (op operation) takes(in, name string) bool {
 	return op.params.GetByInAndName(in, name) != nil
 }
 
+var document = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(openapi.YAML) })
+
+// load returns the document, which all tests share and none changes.
 func load(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.YAML)
+	doc, err := document()
 	if err != nil {
 		t.Fatalf("load: %v", err)
 	}
