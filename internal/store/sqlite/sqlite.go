@@ -48,6 +48,10 @@ type Options struct {
 	// WriteLimit bounds the statements of a write, without its flush; zero means
 	// txn.Limit.
 	WriteLimit time.Duration
+	// Readers is the number of connections that read; zero means two for each
+	// processor, and at least four. Each costs time to open, so tests that open many
+	// databases use fewer.
+	Readers int
 }
 
 // Open opens the database in a data directory.
@@ -84,7 +88,7 @@ func open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 		}
 	}
 	counts := newCounts()
-	readers, err := newPool(path, max(4, 2*runtime.GOMAXPROCS(0)), cmp.Or(opts.ReadLimit, readLimit))
+	readers, err := newPool(path, cmp.Or(opts.Readers, max(4, 2*runtime.GOMAXPROCS(0))), cmp.Or(opts.ReadLimit, readLimit))
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}

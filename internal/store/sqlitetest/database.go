@@ -74,7 +74,7 @@ func OpenDir(t testing.TB, dir string) *sqlite.DB {
 // stop returns the error that Run returned.
 func Start(t testing.TB, dir string) (db *sqlite.DB, stop func() error) {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), dir, sqlite.Options{Migrate: true, ReadLimit: timeLimit, WriteLimit: timeLimit})
+	db, err := sqlite.Open(t.Context(), dir, sqlite.Options{Migrate: true, ReadLimit: timeLimit, WriteLimit: timeLimit, Readers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
