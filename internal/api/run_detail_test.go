@@ -2,9 +2,7 @@ package api_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -235,38 +233,4 @@ func TestCancelEndsPreferWait(t *testing.T) {
 	})
 	w.client.call("POST", "/v1/runs/"+id+"/cancel", "").wantStatus(200)
 	wantContains(t, (<-waited).wantStatus(200).json(), `{"status": "cancelled"}`)
-}
-
-// Of many concurrent cancels one succeeds, and there is one event.
-func TestCancelRace(t *testing.T) {
-	t.Parallel()
-	w := newTestWorkspace(t)
-	w.workflow("wf", waitStep)
-	for range 10 {
-		w.startRun("run", "wf", "")
-		var (
-			group sync.WaitGroup
-			mu    sync.Mutex
-			seen  = map[int]int{}
-		)
-		for range 8 {
-			group.Go(func() {
-				a := w.call("POST", "/v1/runs/$run/cancel", "")
-				mu.Lock()
-				defer mu.Unlock()
-				seen[a.status]++
-			})
-		}
-		group.Wait()
-		if seen[http.StatusOK] != 1 || seen[http.StatusConflict] != 7 {
-			t.Errorf("responses by status: %v", seen)
-		}
-	}
-	counts := map[string]int{}
-	for _, kind := range w.events() {
-		counts[kind]++
-	}
-	if counts["run.started"] != 10 || counts["run.cancelled"] != 10 || len(counts) != 2 {
-		t.Errorf("events are %v", counts)
-	}
 }

@@ -43,58 +43,6 @@ func awaitReason(t *testing.T, c *harness.Client, id, reason string) runBody {
 	return now
 }
 
-// A run can be cancelled whatever it waits for. In the response it has ended, and it
-// makes no calls after that.
-func TestCancelWhileWaiting(t *testing.T) {
-	lane.LongOnly(t)
-	t.Parallel()
-	target := sink.New(t)
-	s := harness.Start(t, t.TempDir(), egress)
-	hang := target.URL + "?hang"
-	one := map[string]any{"concurrency": map[string]any{"limit": 1, "on_limit": "queue"}}
-	child := flow.Define(t, s.Client, flow.HTTP("inner", hang), flow.HTTP("later", target.URL))
-	for name, tc := range map[string]struct {
-		reason   string
-		settings map[string]any
-		steps    []map[string]any
-	}{
-		"until a time":    {"waits until", nil, []map[string]any{{"id": "wait", "uses": "flow.wait", "with": map[string]any{"for": "1h"}}, flow.HTTP("later", target.URL)}},
-		"for an approval": {"approval", nil, []map[string]any{{"id": "ask", "uses": "flow.approval"}, flow.HTTP("later", target.URL)}},
-		"for a retry":     {"attempt", nil, []map[string]any{flow.HTTP("fails", target.URL+"?status=503", "retry", map[string]any{"initial": "5m", "max_attempts": 3}), flow.HTTP("later", target.URL)}},
-		"for a slot":      {"concurrency limit", one, []map[string]any{flow.HTTP("holds", hang), flow.HTTP("later", target.URL)}},
-		"for a child run": {"waits for run_", nil, []map[string]any{{"id": "child", "uses": "flow.run", "with": map[string]any{"workflow_id": child}}, flow.HTTP("later", target.URL)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			id := flow.DefineWith(t, s.Client, tc.settings, tc.steps...)
-			first := startRun(t, s.Client, id, 1).ID
-			run := first
-			if tc.settings != nil {
-				target.Await(t, "the first run has the slot", 1, func(c *sink.Call) bool { return c.Run() == first })
-				run = startRun(t, s.Client, id, 2).ID
-			}
-			awaitReason(t, s.Client, run, tc.reason)
-			cancelRun(t, s.Client, run)
-			s.Expect(t, 409, "POST", "/v1/runs/"+run+"/cancel", nil)
-			if run != first {
-				cancelRun(t, s.Client, first)
-			}
-		})
-	}
-	for _, item := range list(t, s.Client, "/v1/runs").Data {
-		if item.Status != cancelled {
-			t.Errorf("run %s is %s, want cancelled, like its parent", item.ID, item.Status)
-		}
-	}
-	s.Kill(t)
-	target.AwaitClosed(t)
-	if found := target.Calls(func(c *sink.Call) bool { return strings.HasSuffix(c.Key, "/later") }); len(found) != 0 {
-		t.Errorf("cancelled runs made %d calls, want 0", len(found))
-	}
-	checkTables(t, openCopy(t, s.Dir), "")
-	s = restart(t, s, egress)
-	s.Stop(t)
-}
-
 // The Free plan allows five running runs. A queued run can be cancelled like any other,
 // and the next one takes its place in the queue.
 func TestCancelWhileQueued(t *testing.T) {
@@ -125,26 +73,6 @@ func TestCancelWhileQueued(t *testing.T) {
 		if end := getRun(t, c, run); end.Status != want || len(target.CallsOf(run)) != made {
 			t.Errorf("run %d is %s after %d calls, want %s after %d", i, end.Status, len(target.CallsOf(run)), want, made)
 		}
-	}
-}
-
-// Cancelling a run aborts its running step. Nothing else would end the call.
-func TestCancelAbortsCall(t *testing.T) {
-	t.Parallel()
-	runs := lane.Pick(5, 20)
-	target := sink.New(t)
-	s := harness.Start(t, t.TempDir(), egress, longLease)
-	id := flow.Define(t, s.Client, flow.HTTP("hangs", target.URL+"?hang"), flow.HTTP("later", target.URL))
-	for n := range runs {
-		run := startRun(t, s.Client, id, int64(n)).ID
-		target.Await(t, "the call is in flight", 1, func(c *sink.Call) bool { return c.Run() == run })
-		cancelRun(t, s.Client, run)
-		target.Await(t, "the call is dropped", 1, func(c *sink.Call) bool { return c.Run() == run && c.Dropped })
-	}
-	s.Stop(t)
-	target.AwaitClosed(t)
-	if n := len(target.Calls(func(*sink.Call) bool { return true })); n != runs {
-		t.Errorf("%d calls, want %d", n, runs)
 	}
 }
 
@@ -185,7 +113,7 @@ func (d *delay) learn(cancelled bool) {
 }
 
 // Runs with five calls are cancelled at random times. No step is called unless the
-// response to the cancel shows it.
+// response to the cancel shows it, and a call in flight is aborted.
 func TestNoCallsAfterCancel(t *testing.T) {
 	t.Parallel()
 	const workers = 8
@@ -225,6 +153,10 @@ func TestNoCallsAfterCancel(t *testing.T) {
 	for run := range known {
 		ends[run] = getRun(t, s.Client, run)
 	}
+	hangs := startRun(t, s.Client, flow.Define(t, s.Client, flow.HTTP("hangs", target.URL+"?hang"), flow.HTTP("later", target.URL)), 1).ID
+	target.Await(t, "the call is in flight", 1, func(c *sink.Call) bool { return c.Run() == hangs })
+	cancelRun(t, s.Client, hangs)
+	target.Await(t, "the call is dropped", 1, func(c *sink.Call) bool { return c.Run() == hangs && c.Dropped })
 	s.Stop(t)
 	target.AwaitClosed(t)
 	for run, shown := range known {

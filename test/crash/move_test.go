@@ -16,7 +16,6 @@ import (
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
-	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/sink"
 	"github.com/stepmill/stepmill/test/tables"
 )
@@ -253,29 +252,6 @@ func (l *movedInstallation) followUntilKill(t *testing.T) {
 	both.Wait()
 	l.target.AwaitClosed(t)
 	l.target.Release()
-}
-
-// An installation whose server was killed moves to another directory. Everything that
-// could be read before can be read afterwards, and unfinished runs continue.
-func TestMoveToAnotherDirectory(t *testing.T) {
-	harness.EmbeddedOnly(t, "it moves from one directory to another; TestMoveToPostgresAndBack covers the rest")
-	lane.LongOnly(t) // TestMoveToPostgresAndBack also moves to a directory and checks that runs continue
-	t.Parallel()
-	l := newMovedInstallation(t)
-	file := export(t, l.Dir)
-	home := newDirWithKey(t, l.Dir)
-	importInto(t, file, home)
-	checkTables(t, openCopy(t, home), "")
-
-	deliveries := l.compare(t, home)
-	db := openFile(t, filepath.Join(home, "stepmill.db"))
-	makeDeliveriesDue(t, db)
-	_ = db.Close() // the server is the only process that opens it
-	l.hooks.open.Store(true)
-	s := harness.Start(t, home, egress, "--leave-safe-mode")
-	s.Key = l.Key
-	l.checkContinues(t, s, deliveries, func() *sql.DB { return openTables(t, home) })
-	checkTables(t, openCopy(t, home), "")
 }
 
 // compare compares the responses of a server on a directory with those of the killed
