@@ -25,8 +25,8 @@ crash() { go_test ./internal/engine -run '^TestCrashAtEveryWrite$'; }
 # bypasses the test cache, which does not track the binary under test.
 black_box() { go_test_race "$(cat "$scratch/blackbox")" -count=1 -p 2; }
 
-# Those that run on either database, on PostgreSQL.
-postgres() { STEPMILL_TEST_DATABASE=postgres go_test "./test/crash ./test/scripts ./test/receivers" -count=1 -p 2; }
+# Those that depend on the database, on PostgreSQL.
+postgres() { STEPMILL_TEST_DATABASE=postgres go_test ./test/crash -count=1; }
 
 journeys() { sh scripts/web.sh journeys; }
 
