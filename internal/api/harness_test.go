@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 	"github.com/stepmill/stepmill/internal/app"
 	"github.com/stepmill/stepmill/internal/config"
 	embedded "github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 )
 
 // server is the complete service, running in this process with its own data
@@ -95,7 +97,13 @@ func sharedServer(t *testing.T) *server {
 // newServer starts a server for one test.
 func newServer(t *testing.T, adjust ...func(*config.Serve)) *server {
 	t.Helper()
-	s := &server{dir: t.TempDir(), config: config.Serve{PreauthRPM: 1_000_000, DiskTimeout: time.Hour}}
+	// With a copy of a migrated database instead of the migrations. Then the master key
+	// has to exist too.
+	dir := sqlitetest.NewDir(t)
+	if err := os.WriteFile(filepath.Join(dir, "master.key"), []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{dir: dir, config: config.Serve{PreauthRPM: 1_000_000, DiskTimeout: time.Hour}}
 	for _, change := range adjust {
 		change(&s.config)
 	}
