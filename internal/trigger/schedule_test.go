@@ -93,14 +93,14 @@ func TestJitter(t *testing.T) {
 	})
 }
 
-// With a thousand schedules and three nodes, each schedule fires once.
-func TestThousandSchedulesOfSameMinute(t *testing.T) {
+// With many schedules and three nodes, each schedule fires once.
+func TestManySchedulesOfSameMinute(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestEnv(t)
 		var ids []string
-		for range 1000 {
+		for range lane.Pick(600, 1000) { // more than are read at once
 			ids = append(ids, w.workflow(workflow.Active, schedule(`"cron": "0 * * * *", "missed": "latest"`)).ID)
 		}
 		for range 3 {

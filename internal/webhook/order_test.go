@@ -93,9 +93,9 @@ func TestFirstAttemptsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	lane.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
-		hooks := rapid.IntRange(1, 30).Draw(rt, "webhooks")
+		hooks := rapid.IntRange(1, lane.Pick(10, 30)).Draw(rt, "webhooks")
 		runs := rapid.IntRange(1, 20).Draw(rt, "runs")
-		events := rapid.IntRange(1, 300).Draw(rt, "events")
+		events := rapid.IntRange(1, lane.Pick(100, 300)).Draw(rt, "events")
 		failing := rapid.SampledFrom([]float64{0, 0.05, 0.5, 0.95}).Draw(rt, "failing")
 		slowest := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 15 * time.Second}).Draw(rt, "slowest")
 		hosts := rapid.IntRange(1, 5).Draw(rt, "hosts")

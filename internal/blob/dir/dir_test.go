@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 // It is not parallel, because it measures the heap of the process.
 func TestMemory(t *testing.T) {
 	lane.NotShort(t)
-	blobtest.CheckMemory(t, open(t, t.TempDir()), 256<<20, 4<<20)
+	blobtest.CheckMemory(t, open(t, t.TempDir()), lane.Pick[int64](32<<20, 256<<20), 4<<20)
 }
 
 func TestIDIsUsedOnce(t *testing.T) {

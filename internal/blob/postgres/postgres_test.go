@@ -98,7 +98,7 @@ func TestConformanceWithoutPreparedStatements(t *testing.T) {
 // It is not parallel, because it measures the heap of the process.
 func TestMemory(t *testing.T) {
 	lane.NotShort(t)
-	blobtest.CheckMemory(t, blobpostgres.New(newPool(t)), 64<<20, 8<<20)
+	blobtest.CheckMemory(t, blobpostgres.New(newPool(t)), lane.Pick[int64](32<<20, 64<<20), 8<<20)
 }
 
 func TestLostDatabase(t *testing.T) {

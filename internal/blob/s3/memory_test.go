@@ -50,5 +50,5 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blobtest.CheckMemory(t, s3.New(config, quick), 256<<20, 20<<20)
+	blobtest.CheckMemory(t, s3.New(config, quick), lane.Pick[int64](64<<20, 256<<20), 20<<20)
 }
