@@ -153,7 +153,8 @@ func TestNoCallsAfterCancel(t *testing.T) {
 	for run := range known {
 		ends[run] = getRun(t, s.Client, run)
 	}
-	hangs := startRun(t, s.Client, flow.Define(t, s.Client, flow.HTTP("hangs", target.URL+"?hang"), flow.HTTP("later", target.URL)), 1).ID
+	// Nothing else would end the call.
+	hangs := startRun(t, s.Client, flow.Define(t, s.Client, flow.HTTP("hangs", target.URL+"?hang", "timeout", "15m"), flow.HTTP("later", target.URL)), 1).ID
 	target.Await(t, "the call is in flight", 1, func(c *sink.Call) bool { return c.Run() == hangs })
 	cancelRun(t, s.Client, hangs)
 	target.Await(t, "the call is dropped", 1, func(c *sink.Call) bool { return c.Run() == hangs && c.Dropped })
