@@ -13,6 +13,9 @@ type Connection struct {
 	Credential egress.Credential
 	// Secrets are the values in it that must not be stored.
 	Secrets []string
+	// Accepted reports that the service is known to accept the credential: a 401 is
+	// then about the request.
+	Accepted bool
 }
 
 // awaitsConnection is the beginning of what a step awaits that needs a connection.

@@ -46,6 +46,7 @@ type Service struct {
 	fileApps     map[appKey]oauthClient // of the operator
 	node         string                 // this one
 	renewals     singleflight.Group     // by connection id
+	rejections   rejections
 	log          *slog.Logger
 
 	mu   sync.Mutex

@@ -57,10 +57,12 @@ func (s *Service) test(ctx context.Context, actor auth.Actor, name string) error
 		return fault.New(fault.InvalidRequest, "the connection has no test: set test_url to a URL that requires the credential")
 	}
 	var body any
-	err = s.Use(ctx, c.WorkspaceID, name, func(ctx context.Context, used action.Connection) (err error) {
+	send := func(ctx context.Context, used action.Connection) (err error) {
 		body, err = s.sendTest(ctx, c, used)
 		return err
-	})
+	}
+	s.rejections.forget(c.ID)
+	err = s.use(ctx, c, send, func(context.Context, *opened) verdict { return rejected })
 	if err == nil {
 		return s.recordTest(ctx, actor, c, body)
 	}

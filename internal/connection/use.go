@@ -69,29 +69,98 @@ func (c *opened) signAWS(r *http.Request) error {
 	})(r)
 }
 
-// Use calls a function with a connection. If the server rejects a credential that can
-// be renewed, it renews it and calls the function once more. It returns a BrokenError
-// if the connection has to be reconnected first.
-func (s *Service) Use(ctx context.Context, workspaceID, name string, call func(context.Context, action.Connection) error) error {
+// Use calls a function with a connection. If the server rejects the credential, and the
+// test of the connection confirms that, it renews a credential that can be renewed. In
+// both cases it calls the function once more. It returns a BrokenError if the connection
+// has to be reconnected first.
+func (s *Service) Use(ctx context.Context, workspaceID, name string, call usage) error {
 	c, err := s.open(ctx, workspaceID, name)
 	if err != nil {
 		return err
 	}
-	err = call(ctx, c.connection())
-	if isRejected(err) && c.hasToken() {
-		if c, err = s.renew(ctx, c); err != nil {
-			return err
-		}
-		err = call(ctx, c.connection())
+	return s.use(ctx, c, call, s.accepts)
+}
+
+// verdict is what is known about a credential that a server has rejected.
+type verdict int
+
+const (
+	rejected verdict = iota
+	accepted         // the rejection was about the request
+	unknown          // for now
+)
+
+// use calls a function with an open connection. If its credential is rejected, judge
+// finds out whether that was about the credential.
+func (s *Service) use(ctx context.Context, c *opened, call usage, judge func(context.Context, *opened) verdict) error {
+	err := call(ctx, c.connection())
+	if isRejected(err) {
+		c, err = s.afterRejection(ctx, c, err, call, judge)
 	}
-	switch {
-	case isRejected(err):
-		return errors.Join(err, s.setStatus(ctx, c, Failing, "the service rejected the credential (401)"))
-	case err == nil:
+	if err == nil {
 		s.markUsed(c.ID)
 		return s.setStatus(ctx, c, Connected, "")
 	}
 	return err
+}
+
+// usage is what a connection is used for.
+type usage = func(context.Context, action.Connection) error
+
+// afterRejection renews a rejected credential if that may help, or lets the call have its
+// 401 if the credential is not the reason for it.
+func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error, call usage, judge func(context.Context, *opened) verdict) (*opened, error) {
+	judged := judge(ctx, c)
+	if judged == rejected && c.hasToken() && s.rejections.mayRenew(c.ID, c.Epoch, clock.Now()) {
+		renewed, err := s.renew(ctx, c)
+		if err != nil {
+			return c, err
+		}
+		c = renewed
+		if rejection = call(ctx, c.connection()); !isRejected(rejection) {
+			return c, rejection
+		}
+		s.rejections.note(c.ID, c.Epoch, clock.Now())
+		judged = judge(ctx, c)
+	}
+	switch judged {
+	case rejected:
+		return c, errors.Join(rejection, s.setStatus(ctx, c, Failing, "the service rejected the credential (401)"))
+	case unknown:
+		return c, retryable(rejection)
+	default:
+		known := c.connection()
+		known.Accepted = true
+		return c, call(ctx, known)
+	}
+}
+
+// accepts asks the service with the test of a connection whether it accepts the
+// credential. Without a test, or if the test fails for another reason that will not pass,
+// the credential counts as rejected.
+func (s *Service) accepts(ctx context.Context, c *opened) verdict {
+	if c.auth.Test == nil {
+		return rejected
+	}
+	_, err := s.sendTest(ctx, c, c.connection())
+	if err == nil {
+		return accepted
+	}
+	if failure, ok := errors.AsType[*action.Failure](err); ok && !failure.Retryable {
+		return rejected
+	}
+	return unknown
+}
+
+// retryable returns a failure as one that a later attempt may not have.
+func retryable(err error) error {
+	failure, ok := errors.AsType[*action.Failure](err)
+	if !ok {
+		return err
+	}
+	again := *failure
+	again.Rejected, again.Retryable = false, true
+	return &again
 }
 
 func isRejected(err error) bool {

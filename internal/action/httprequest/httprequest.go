@@ -115,15 +115,26 @@ func requestFailure(err error) error {
 	return err
 }
 
-// checkStatus returns an error if the status of a response is a failure.
+// checkStatus returns an error if the status of a response is a failure, or may be
+// about the credential.
 func checkStatus(resp *egress.Response, call egress.Request, req action.Request) error {
-	rejected := req.Connection != nil && resp.Status == http.StatusUnauthorized
+	rejected := isRejected(req.Connection, resp)
 	if !rejected && !isFailure(req.Input["fail_on"], resp.Status) {
 		return nil
 	}
 	failure := statusError(call, resp, req.Now)
 	failure.Rejected = rejected
 	return failure
+}
+
+// isRejected reports whether a server that received the credential of a connection may
+// have rejected it. A redirect can lead to another server, which did not receive it.
+func isRejected(c *action.Connection, resp *egress.Response) bool {
+	if c == nil || c.Accepted || resp.Status != http.StatusUnauthorized {
+		return false
+	}
+	from, err := url.Parse(resp.URL)
+	return err == nil && c.Credential.Allows(from)
 }
 
 // output describes the response, whether or not its status is a failure.
