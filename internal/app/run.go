@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/node"
 )
@@ -40,9 +41,21 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	err = s.front.serve(ctx, work, s.data.ended, s.runner.runs.Close)
 	stopWork()
-	err = errors.Join(err, parts.wait(), s.leave(ctx))
+	err = errors.Join(err, parts.wait())
+	s.awaitRenewals(ctx)
+	err = errors.Join(err, s.leave(ctx))
 	stopMember()
 	return errors.Join(err, memberParts.wait())
+}
+
+// renewalPatience is how long a process that stops waits for tokens that are being
+// renewed.
+const renewalPatience = 10 * time.Second
+
+func (s *Server) awaitRenewals(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewalPatience)
+	defer cancel()
+	s.housekeeper.connections.AwaitRenewals(ctx)
 }
 
 // leave hands the runs of this node to the other nodes.

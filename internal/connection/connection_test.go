@@ -93,7 +93,7 @@ func (in *installation) connect(s *oauthserver.Server, name string) connection.C
 
 // call requests the resource of a test server with a connection.
 func (in *installation) call(node *connection.Service, s *oauthserver.Server, name string) error {
-	return node.Use(in.t.Context(), in.owner.Workspace.ID, name, func(ctx context.Context, c action.Connection) error {
+	return node.Use(in.t.Context(), in.owner.Workspace.ID, name, time.Minute, func(ctx context.Context, c action.Connection) error {
 		resp, err := in.client.Do(ctx, egress.Request{URL: s.URL + "/resource", Credential: c.Credential, Workspace: in.owner.Workspace.ID})
 		switch {
 		case err != nil:

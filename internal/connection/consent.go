@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -50,6 +51,20 @@ type pending struct {
 	Secret     string            `json:"secret"`
 	// Reconnect is the epoch of the connection that is reconnected; 0 for a new one.
 	Reconnect int64 `json:"reconnect"`
+}
+
+// isChanged reports whether a person has changed the connection since the consent began.
+func (p pending) isChanged(now *opened) bool {
+	return !bytes.Equal(compact(now.Definition), compact(p.Connection.Definition)) || !maps.Equal(now.Fields, p.Connection.Fields) || !maps.Equal(now.secrets.Fields, p.Secrets)
+}
+
+// compact returns JSON without spaces, as it is in a pending consent.
+func compact(text json.RawMessage) []byte {
+	var out bytes.Buffer
+	if json.Compact(&out, text) != nil {
+		return text
+	}
+	return out.Bytes()
 }
 
 // Connect begins to make a connection that needs the consent of a person. It returns
@@ -253,8 +268,10 @@ func (s *Service) complete(ctx context.Context, actor auth.Actor, wait pending, 
 	if err := s.learnFromTest(ctx, c); err != nil {
 		c.Status, c.Problem = Failing, err.Error()
 	}
-	err = s.saveConsent(ctx, actor, c, wait.Reconnect)
-	if _, rejected := fault.As(err); rejected { // such as a name that is taken by now
+	err = s.saveConsent(ctx, actor, c, wait)
+	// Such as a name that is taken by now. If the connection still exists, its own token
+	// may be part of the same grant.
+	if _, rejected := fault.As(err); rejected && !fault.Is(err, fault.ConsentExpired) {
 		s.revoke(ctx, c)
 	}
 	return c.Connection, err
@@ -262,7 +279,8 @@ func (s *Service) complete(ctx context.Context, actor auth.Actor, wait pending, 
 
 // saveConsent stores a connection that a person has consented to. Steps that wait for
 // it continue.
-func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, reconnects int64) error {
+func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, wait pending) error {
+	reconnects := wait.Reconnect
 	c.Epoch = reconnects + 1
 	sealed, err := s.seal(ctx, c)
 	if err != nil {
@@ -272,26 +290,26 @@ func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, 
 		return s.insert(ctx, actor, sealed)
 	}
 	entry := s.entry(actor, "connection.reconnected", c.Connection)
-	for updated := false; !updated; {
-		if updated, err = s.store.UpdateConnection(ctx, sealed, reconnects, &entry); err != nil || updated {
-			break
-		}
-		// It was renewed, marked as broken or changed in the meantime: the new consent
-		// replaces that.
-		now, err := s.store.Connection(ctx, c.WorkspaceID, c.ID)
+	for {
+		updated, err := s.store.UpdateConnection(ctx, sealed, reconnects, &entry)
 		if err != nil {
 			return err
 		}
-		if now == nil {
-			return notFound(c.ID)
+		if updated {
+			return s.wakeSteps(ctx, c.Connection)
+		}
+		// It was renewed or marked as broken in the meantime, which the new consent
+		// replaces, or it was changed, which the person has not consented to.
+		now, err := s.readSealed(ctx, c.Connection)
+		if err != nil {
+			return err
+		}
+		if wait.isChanged(now) {
+			return fault.New(fault.ConsentExpired, "the connection %q was changed while you were at the service: reconnect it once more", c.Name)
 		}
 		reconnects = now.Epoch
 		sealed.Epoch = reconnects + 1
 	}
-	if err != nil {
-		return err
-	}
-	return s.wakeSteps(ctx, c.Connection)
 }
 
 // wakeSteps wakes the steps that wait for a connection. If it fails, they find out by

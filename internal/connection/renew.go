@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/failpoint"
@@ -23,6 +25,9 @@ const (
 	// never use a refresh token at the same time.
 	renewalTime = 45 * time.Second
 	claimTime   = 60 * time.Second
+	// usableFor is how long a token that is used must still be valid: at most this, and
+	// at most a quarter of its life.
+	usableFor = 30 * time.Second
 	// claimCheck is how often others look whether a renewal is done.
 	claimCheck = 100 * time.Millisecond
 )
@@ -39,37 +44,69 @@ func (t *Token) isDue(now time.Time) bool {
 	return !now.Before(t.ExpiresAt.Add(-ahead))
 }
 
-// isValid reports whether a token has not expired yet.
-func (t *Token) isValid(now time.Time) bool {
-	return t != nil && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
+// isUsable reports whether a token will not expire while it is on its way.
+func (t *Token) isUsable(now time.Time) bool {
+	if t == nil || t.ExpiresAt == nil {
+		return t != nil
+	}
+	return now.Before(t.ExpiresAt.Add(-min(usableFor, t.ExpiresAt.Sub(t.IssuedAt)/4)))
 }
 
-// renew returns the connection with a credential of a later epoch than the given one.
-// One caller at a time renews it, on all nodes together; the others wait for the
-// result. A caller that gives up does not interrupt it.
+// renew returns the connection with a token of a later epoch than the given one. One
+// caller at a time renews it, on all nodes together; the others wait for the result. A
+// caller that gives up does not interrupt it.
 func (s *Service) renew(ctx context.Context, old *opened) (*opened, error) {
-	renewed := s.renewals.DoChan(old.ID, func() (any, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case result := <-s.startRenewal(ctx, old):
+			if result.Err != nil {
+				return nil, result.Err
+			}
+			now := result.Val.(*opened)
+			switch {
+			case now.Epoch <= old.Epoch: // it was under way for an older epoch
+			case now.secrets.Token == nil: // a person has changed the connection meanwhile
+				old = now
+			default:
+				return now, nil
+			}
+		}
+	}
+}
+
+// startRenewal renews a token in the background, unless that is under way.
+func (s *Service) startRenewal(ctx context.Context, old *opened) <-chan singleflight.Result {
+	return s.renewals.DoChan(old.ID, func() (any, error) {
+		s.renewing.Add(1)
+		defer s.renewing.Done()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime+renewalTime)
 		defer cancel()
 		return s.renewOnce(ctx, old)
 	})
+}
+
+// AwaitRenewals waits for the renewals that are under way when the process stops: a token
+// that was issued but not stored would be lost.
+func (s *Service) AwaitRenewals(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		s.renewing.Wait()
+		close(done)
+	}()
 	select {
+	case <-done:
 	case <-ctx.Done():
-		return nil, ctx.Err()
-	case result := <-renewed:
-		if result.Err != nil {
-			return nil, result.Err
-		}
-		now := result.Val.(*opened)
-		if now.Epoch <= old.Epoch { // it was under way for an older epoch
-			return s.renew(ctx, old)
-		}
-		return now, nil
+		s.log.Warn("the process stops while a token is renewed; its connection may have to be reconnected")
 	}
 }
 
 // renewOnce claims the renewal and does it, or waits until another node has done it.
 func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
+	if err := s.failed.check(old, clock.Now()); err != nil {
+		return nil, err
+	}
 	for {
 		now := clock.Now()
 		claim := Claim{WorkspaceID: old.WorkspaceID, ID: old.ID, Epoch: old.Epoch, Node: s.node, At: now, Until: now.Add(claimTime)}
@@ -98,19 +135,21 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 	failpoint.Hit(failpoint.BeforeRenewal, old.ID)
 	answer, err := s.issue(asking, old)
 	failpoint.Hit(failpoint.AfterRenewal, old.ID)
-	if failure, refused := refusal(err); refused {
-		return nil, s.markBroken(ctx, old, failure.Error()+": "+failure.advice())
+	if failure, ok := errors.AsType[*tokenError](err); ok && failure.refuses(old.auth) {
+		return nil, s.markBroken(ctx, old, failure.Error()+": "+failure.advice(old))
 	}
 	if err != nil {
+		s.failed.note(old, err, clock.Now())
 		return nil, errors.Join(unavailable(old.Name, err), s.store.ReleaseRenewal(ctx, claim))
 	}
+	s.failed.forget(old.ID)
 	next := *old
 	token := answer.token
 	if token.Refresh == "" && old.secrets.Token != nil {
 		token.Refresh = old.secrets.Token.Refresh
 	}
 	next.secrets.Token, next.ExpiresAt, next.Epoch, next.Problem = &token, token.ExpiresAt, old.Epoch+1, ""
-	if next.Status == Failing {
+	if next.Status == Failing || next.Status == NeedsReconnect {
 		next.Status = Connected
 	}
 	sealed, err := s.seal(ctx, &next)
@@ -160,7 +199,9 @@ func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
 		}
 	case c.auth.Exchange != nil && c.secrets.Token != nil:
 		return s.exchangeToken(ctx, c)
-	case c.secrets.Token == nil || c.secrets.Token.Refresh == "":
+	case c.secrets.Token == nil:
+		return tokenAnswer{}, &tokenError{status: http.StatusBadRequest, code: "invalid_grant", description: "nobody has consented since it was changed"}
+	case c.secrets.Token.Refresh == "":
 		return tokenAnswer{}, &tokenError{status: http.StatusBadRequest, code: "invalid_grant", description: "the token is no longer accepted, and there is no refresh token"}
 	default:
 		params.Set("grant_type", "refresh_token")

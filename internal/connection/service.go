@@ -46,7 +46,9 @@ type Service struct {
 	fileApps     map[appKey]oauthClient // of the operator
 	node         string                 // this one
 	renewals     singleflight.Group     // by connection id
+	renewing     sync.WaitGroup
 	rejections   rejections
+	failed       failedRenewals
 	log          *slog.Logger
 
 	mu   sync.Mutex

@@ -33,7 +33,7 @@ func (s *Service) Test(ctx context.Context, actor auth.Actor, id string) (TestRe
 		return TestResult{}, err
 	}
 	problem := ""
-	err = s.test(ctx, actor, c.Name)
+	err = s.test(ctx, actor, c)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
 		problem = failure.Message
 		err = s.audit.RecordAudit(ctx, actor.AuditEntry("connection.tested", "connection", c.ID, map[string]any{"name": c.Name, "problem": problem}))
@@ -45,8 +45,8 @@ func (s *Service) Test(ctx context.Context, actor auth.Actor, id string) (TestRe
 	return TestResult{Connection: c, Problem: problem}, err
 }
 
-func (s *Service) test(ctx context.Context, actor auth.Actor, name string) error {
-	c, err := s.open(ctx, actor.Workspace.ID, name)
+func (s *Service) test(ctx context.Context, actor auth.Actor, tested Connection) error {
+	c, err := s.openForTest(ctx, tested)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,7 @@ func (s *Service) test(ctx context.Context, actor auth.Actor, name string) error
 		body, err = s.sendTest(ctx, c, used)
 		return err
 	}
-	s.rejections.forget(c.ID)
-	err = s.use(ctx, c, send, func(context.Context, *opened) verdict { return rejected })
+	err = s.use(ctx, c, renewalTime, send, func(context.Context, *opened) verdict { return rejected })
 	if err == nil {
 		return s.recordTest(ctx, actor, c, body)
 	}
@@ -70,6 +69,26 @@ func (s *Service) test(ctx context.Context, actor auth.Actor, name string) error
 		err = errors.Join(err, s.setStatus(ctx, c, Failing, failure.Message))
 	}
 	return err
+}
+
+// openForTest opens a connection that somebody wants to know about. Whatever its status
+// is and whatever failed before, a token that is due is requested again. If that repairs
+// the connection, the steps that wait for it continue.
+func (s *Service) openForTest(ctx context.Context, tested Connection) (*opened, error) {
+	s.rejections.forget(tested.ID)
+	s.failed.forget(tested.ID)
+	c, err := s.readSealed(ctx, tested)
+	if err != nil {
+		return nil, err
+	}
+	broken := c.Status == NeedsReconnect
+	if !c.hasToken() || !broken && c.secrets.Token.isUsable(clock.Now()) {
+		return c, nil
+	}
+	if c, err = s.renew(ctx, c); err == nil && broken {
+		err = s.wakeSteps(ctx, c.Connection)
+	}
+	return c, err
 }
 
 // sendTest sends the test request and returns the body of the response. It fails with

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,27 +54,35 @@ func (e *tokenError) Error() string {
 	return "the service issued no token: " + what
 }
 
-// temporary reports whether repeating the request may help. A response that is not one
-// of a token endpoint, such as a page of a proxy, says nothing about the credential.
-func (e *tokenError) temporary() bool {
-	switch e.status {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-		return e.code == "temporarily_unavailable" || e.code == "server_error"
+// refuses reports whether the service refuses to issue tokens until a person does
+// something about it. Everything else may pass: the page of a proxy, an error of the
+// service, and codes that nobody knows.
+func (e *tokenError) refuses(way *integration.Auth) bool {
+	if e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError {
+		return false
 	}
-	return e.code == "" || e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError
+	switch e.code {
+	case "invalid_client", "unauthorized_client":
+		return true
+	case "invalid_grant", "unsupported_grant_type", "invalid_scope":
+		// Client credentials need a person only if they are refused themselves.
+		return way.NeedsConsent() || way.Kind == integration.ServiceAccount
+	}
+	return slices.Contains(way.Refusals, e.code)
 }
 
-// advice says what people can do about the error.
-func (e *tokenError) advice() string {
+// advice says what people can do about the error for a connection.
+func (e *tokenError) advice(c *opened) string {
 	switch e.code {
 	case "invalid_client":
+		if c.Integration != "" && c.auth.NeedsConsent() {
+			return fmt.Sprintf("check the client ID and secret of the OAuth app %q for %s, and reconnect", c.client().id, c.service.Name)
+		}
 		return "check the client ID and secret, and reconnect"
 	case "unauthorized_client", "unsupported_grant_type":
 		return "allow this grant for the client at the service, and reconnect"
 	case "invalid_scope":
 		return "allow these scopes for the client at the service, or change them, and reconnect"
-	case "invalid_request":
-		return "check how the client and the connection are set up, and reconnect"
 	}
 	return "the access may have expired or was revoked; reconnect"
 }
@@ -162,8 +171,7 @@ func parseAnswer(resp *egress.Response, tokenAt string, asked time.Time) (tokenA
 	access, _ := issued["access_token"].(string)
 	if access == "" || resp.Status >= http.StatusBadRequest {
 		failure := &tokenError{status: resp.Status}
-		failure.code, _ = members["error"].(string)
-		failure.description, _ = members["error_description"].(string)
+		failure.code, failure.description = errorOf(members)
 		return tokenAnswer{}, failure
 	}
 	answer := tokenAnswer{token: Token{Access: access, IssuedAt: asked}, members: members}
@@ -173,6 +181,25 @@ func parseAnswer(resp *egress.Response, tokenAt string, asked time.Time) (tokenA
 		answer.token.ExpiresAt = &expires
 	}
 	return answer, nil
+}
+
+// errorOf returns the code and the description of an error, as RFC 6749 defines them or
+// as services deviate from it: with an object as the error, or with a status as text.
+func errorOf(members map[string]any) (code, description string) {
+	switch reported := members["error"].(type) {
+	case string:
+		code = reported
+	case map[string]any:
+		code = fmt.Sprint(cmp.Or(reported["code"], any("")))
+		description, _ = reported["message"].(string)
+	case nil:
+		code, _ = members["status"].(string)
+		description, _ = members["message"].(string)
+	}
+	if text, ok := members["error_description"].(string); ok {
+		description = text
+	}
+	return code, description
 }
 
 // maxTokenLife is the longest life of a token that is believed; it keeps times valid.
@@ -212,11 +239,4 @@ func parseMembers(resp *egress.Response) map[string]any {
 	decoder.UseNumber()
 	_ = decoder.Decode(&members) // what is not an object has no access token
 	return members
-}
-
-// refusal returns the error with which a token endpoint refused a token for good. All
-// other errors may pass.
-func refusal(err error) (*tokenError, bool) {
-	failure, ok := errors.AsType[*tokenError](err)
-	return failure, ok && !failure.temporary()
 }

@@ -43,19 +43,22 @@ func TestErrorsOfTokenEndpoints(t *testing.T) {
 		breaks  bool
 		want    string // in the message
 	}{
-		"invalid_request":        {json(400, `{"error": "invalid_request"}`), broken, "check how the client and the connection are set up, and reconnect"},
 		"invalid_client":         {json(401, `{"error": "invalid_client"}`), broken, "check the client ID and secret, and reconnect"},
 		"invalid_grant":          {json(400, `{"error": "invalid_grant", "error_description": "Token has been\nrevoked."}`), broken, "invalid_grant (Token has been revoked.): the access may have expired or was revoked; reconnect"},
 		"unauthorized_client":    {json(400, `{"error": "unauthorized_client"}`), broken, "allow this grant"},
 		"unsupported_grant_type": {json(400, `{"error": "unsupported_grant_type"}`), broken, "allow this grant"},
 		"invalid_scope":          {json(400, `{"error": "invalid_scope"}`), broken, "allow these scopes"},
-		"an error of a service":  {json(200, `{"ok": false, "error": "invalid_refresh_token"}`), broken, "invalid_refresh_token: the access may have expired or was revoked; reconnect"},
-		"an error as a form":     {respondWith(200, "application/x-www-form-urlencoded", "error=bad_refresh_token&error_description=expired"), broken, "bad_refresh_token (expired)"},
-		"an object as the error": {json(400, `{"error": {"code": 190}}`), broken, "400 Bad Request"},
-		"401 without an error":   {respondWith(401, "text/plain", "no"), broken, "401 Unauthorized"},
-		"403 without an error":   {respondWith(403, "text/html", "<html>"), broken, "403 Forbidden"},
+		"an error as a form":     {respondWith(200, "application/x-www-form-urlencoded", "error=invalid_grant&error_description=expired"), broken, "invalid_grant (expired)"},
 		"a long description":     {json(400, `{"error": "invalid_grant", "error_description": "`+strings.Repeat("x", 5000)+`"}`), broken, "xxx…"},
 
+		"invalid_request":           {json(400, `{"error": "invalid_request"}`), temporary, "invalid_request"},
+		"an error of a service":     {json(200, `{"ok": false, "error": "internal_error"}`), temporary, "internal_error"},
+		"a limit of a service":      {json(200, `{"ok": false, "error": "ratelimited"}`), temporary, "ratelimited"},
+		"an object as the error":    {json(400, `{"error": {"code": 2, "message": "try later"}}`), temporary, "2 (try later)"},
+		"a gateway's error":         {json(404, `{"error": "Not Found"}`), temporary, "Not Found"},
+		"400 without an error":      {respondWith(400, "text/html", "<html>"), temporary, "400 Bad Request"},
+		"401 without an error":      {respondWith(401, "text/plain", "no"), temporary, "401 Unauthorized"},
+		"403 without an error":      {respondWith(403, "text/html", "<html>"), temporary, "403 Forbidden"},
 		"server_error":              {json(400, `{"error": "server_error"}`), temporary, "server_error"},
 		"temporarily_unavailable":   {json(400, `{"error": "temporarily_unavailable"}`), temporary, "temporarily_unavailable"},
 		"500 with an error":         {json(500, `{"error": "invalid_grant"}`), temporary, "invalid_grant"},
@@ -94,8 +97,15 @@ func TestErrorsOfTokenEndpoints(t *testing.T) {
 			if failure, ok := errors.AsType[*action.Failure](err); !ok || !failure.Retryable || failure.Code != connection.CodeUnavailable || !strings.Contains(failure.Message, tc.want) {
 				t.Errorf("%v", err)
 			}
+			// The next request is sent after a pause, or when somebody tests the connection.
+			if failure, ok := errors.AsType[*action.Failure](in.call(in.Service, s, "shop")); !ok || failure.RetryAfter <= 0 {
+				t.Errorf("there is no pause: %+v", failure)
+			}
+			if result, err := in.Test(t.Context(), in.owner, c.ID); err != nil || result.Problem != "" {
+				t.Errorf("it does not recover: %+v, %v", result, err)
+			}
 			if err := in.call(in.Service, s, "shop"); err != nil {
-				t.Errorf("it does not recover: %v", err)
+				t.Error(err)
 			}
 		})
 	}

@@ -188,3 +188,53 @@ func TestUpdateOfClientSecret(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUpdateDuringConsent checks that a consent that is completed late does not undo a
+// change of its connection.
+func TestUpdateDuringConsent(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	with := func(hosts string) []byte {
+		return fmt.Appendf(nil, `{"hosts": [%s], "authorize_url": %q, "token_url": %q}`, hosts, s.URL+"/authorize", s.URL+"/token")
+	}
+	consent := func(address string, err error) (connection.Connection, error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Complete(t.Context(), in.owner, s.Consent(t, address))
+	}
+	c, err := consent(in.Connect(t.Context(), in.owner, connection.New{
+		Name: "shop", Auth: integration.OAuth2, Fields: map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
+		Definition: with(fmt.Sprintf(`%q, "api.example.com"`, s.URL)),
+	}, redirect))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Definition: with(fmt.Sprintf("%q", s.URL))}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = consent(address, nil)
+	faulttest.Want(t, err, fault.ConsentExpired)
+	if now, err := in.Get(t.Context(), in.owner, c.ID); err != nil || len(now.Hosts) != 1 {
+		t.Errorf("it is now %+v, %v", now, err)
+	}
+	if err := in.call(in.Service, s, "shop"); err != nil {
+		t.Error(err)
+	}
+	// A renewal meanwhile is no change.
+	if address, err = in.Reconnect(t.Context(), in.owner, c.ID, redirect); err != nil {
+		t.Fatal(err)
+	}
+	s.ExpireAll()
+	if err := in.call(in.Service, s, "shop"); err != nil {
+		t.Error(err)
+	}
+	if _, err := consent(address, nil); err != nil {
+		t.Error(err)
+	}
+}

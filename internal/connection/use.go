@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -71,14 +72,28 @@ func (c *opened) signAWS(r *http.Request) error {
 
 // Use calls a function with a connection. If the server rejects the credential, and the
 // test of the connection confirms that, it renews a credential that can be renewed. In
-// both cases it calls the function once more. It returns a BrokenError if the connection
-// has to be reconnected first.
-func (s *Service) Use(ctx context.Context, workspaceID, name string, call usage) error {
-	c, err := s.open(ctx, workspaceID, name)
+// both cases it calls the function once more. It waits at most as long as given for a
+// token. It returns a BrokenError if the connection has to be reconnected first.
+func (s *Service) Use(ctx context.Context, workspaceID, name string, wait time.Duration, call usage) error {
+	c, err := within(ctx, name, wait, func(ctx context.Context) (*opened, error) { return s.open(ctx, workspaceID, name) })
 	if err != nil {
 		return err
 	}
-	return s.use(ctx, c, call, s.accepts)
+	return s.use(ctx, c, wait, call, s.accepts)
+}
+
+// within waits for a token no longer than the limit.
+func within(ctx context.Context, name string, limit time.Duration, open func(context.Context) (*opened, error)) (*opened, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c, err := open(limited)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = &action.Failure{
+			Code: action.TimedOut, Retryable: true,
+			Message: fmt.Sprintf("the token of the connection %q was not renewed within %s", name, clock.FormatDuration(limit)),
+		}
+	}
+	return c, err
 }
 
 // verdict is what is known about a credential that a server has rejected.
@@ -92,10 +107,10 @@ const (
 
 // use calls a function with an open connection. If its credential is rejected, judge
 // finds out whether that was about the credential.
-func (s *Service) use(ctx context.Context, c *opened, call usage, judge func(context.Context, *opened) verdict) error {
+func (s *Service) use(ctx context.Context, c *opened, wait time.Duration, call usage, judge judge) error {
 	err := call(ctx, c.connection())
 	if isRejected(err) {
-		c, err = s.afterRejection(ctx, c, err, call, judge)
+		c, err = s.afterRejection(ctx, c, err, wait, call, judge)
 	}
 	if err == nil {
 		s.markUsed(c.ID)
@@ -104,15 +119,18 @@ func (s *Service) use(ctx context.Context, c *opened, call usage, judge func(con
 	return err
 }
 
-// usage is what a connection is used for.
-type usage = func(context.Context, action.Connection) error
+// usage is what a connection is used for, and judge finds out why it was rejected.
+type (
+	usage = func(context.Context, action.Connection) error
+	judge = func(context.Context, *opened) verdict
+)
 
 // afterRejection renews a rejected credential if that may help, or lets the call have its
 // 401 if the credential is not the reason for it.
-func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error, call usage, judge func(context.Context, *opened) verdict) (*opened, error) {
+func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error, wait time.Duration, call usage, judge judge) (*opened, error) {
 	judged := judge(ctx, c)
 	if judged == rejected && c.hasToken() && s.rejections.mayRenew(c.ID, c.Epoch, clock.Now()) {
-		renewed, err := s.renew(ctx, c)
+		renewed, err := within(ctx, c.Name, wait, func(ctx context.Context) (*opened, error) { return s.renew(ctx, c) })
 		if err != nil {
 			return c, err
 		}
@@ -177,18 +195,18 @@ func (s *Service) setStatus(ctx context.Context, c *opened, status Status, probl
 	return err
 }
 
-// open returns a connection that is ready to use: a token that is about to expire is
-// renewed first.
+// open returns a connection that is ready to use. A token that is about to expire is
+// renewed in the background; only one that has expired is waited for.
 func (s *Service) open(ctx context.Context, workspaceID, name string) (*opened, error) {
 	c, err := s.read(ctx, workspaceID, name)
 	if err != nil || !c.hasToken() || !c.secrets.Token.isDue(clock.Now()) {
 		return c, err
 	}
-	renewed, err := s.renew(ctx, c)
-	if _, broken := errors.AsType[*BrokenError](err); err != nil && !broken && c.secrets.Token.isValid(clock.Now()) {
-		return c, nil // there is time to try again
+	if c.secrets.Token.isUsable(clock.Now()) {
+		s.startRenewal(ctx, c)
+		return c, nil
 	}
-	return renewed, err
+	return s.renew(ctx, c)
 }
 
 // read reads a connection and opens its credential.

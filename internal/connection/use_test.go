@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/connection"
@@ -50,7 +51,7 @@ func TestOther401s(t *testing.T) {
 	// call requests what the service denies. It returns whether each request came from a
 	// connection that was accepted.
 	call := func(name string) (accepted []bool, err error) {
-		err = in.Use(t.Context(), in.owner.Workspace.ID, name, func(ctx context.Context, c action.Connection) error {
+		err = in.Use(t.Context(), in.owner.Workspace.ID, name, time.Minute, func(ctx context.Context, c action.Connection) error {
 			accepted = append(accepted, c.Accepted)
 			resp, err := in.client.Do(ctx, egress.Request{URL: service.URL + "/denied", Credential: c.Credential, Workspace: in.owner.Workspace.ID})
 			if err != nil {

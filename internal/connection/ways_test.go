@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/connection"
@@ -125,7 +126,7 @@ func TestEveryWayToConnect(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				err := node.Use(t.Context(), in.owner.Workspace.ID, name, func(ctx context.Context, c action.Connection) error {
+				err := node.Use(t.Context(), in.owner.Workspace.ID, name, time.Minute, func(ctx context.Context, c action.Connection) error {
 					_, err := services.Do(ctx, egress.Request{Method: "GET", URL: "https://" + string(hostOf(t, in, name)) + "/", Credential: c.Credential})
 					return err
 				})

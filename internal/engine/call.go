@@ -31,14 +31,14 @@ func (d *driver) executeAsync(ctx context.Context, p stepRef) {
 }
 
 // executeWithin opens the connection of a step, waits until its action may run and
-// calls it. The limit applies to the call only.
+// calls it. The limit applies to the wait for a token and to each call.
 func (d *driver) executeWithin(ctx context.Context, p stepRef, limit time.Duration, call *call) result {
 	name := p.compiled().Connection
 	if name == "" {
 		return d.callWithin(ctx, p, limit, call)
 	}
 	r := result{at: p, log: call.log}
-	err := d.engine.connections.Use(ctx, d.state.snap.WorkspaceID, name, func(ctx context.Context, c action.Connection) error {
+	err := d.engine.connections.Use(ctx, d.state.snap.WorkspaceID, name, limit, func(ctx context.Context, c action.Connection) error {
 		call.connect(c)
 		r = d.callWithin(ctx, p, limit, call)
 		return r.err

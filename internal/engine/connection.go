@@ -17,7 +17,7 @@ type Connections interface {
 	// Use calls a function with a connection. If the server rejects a credential that
 	// can be renewed, it renews it and calls the function once more. It returns a
 	// *connection.BrokenError if the connection has to be reconnected first.
-	Use(ctx context.Context, workspaceID, name string, call func(context.Context, action.Connection) error) error
+	Use(ctx context.Context, workspaceID, name string, wait time.Duration, call func(context.Context, action.Connection) error) error
 }
 
 const (

@@ -26,7 +26,7 @@ type connections struct {
 	uses   atomic.Int64
 }
 
-func (c *connections) Use(ctx context.Context, _, name string, call func(context.Context, action.Connection) error) error {
+func (c *connections) Use(ctx context.Context, _, name string, _ time.Duration, call func(context.Context, action.Connection) error) error {
 	c.uses.Add(1)
 	if c.broken.Load() {
 		return &connection.BrokenError{Name: name, Problem: "the token was revoked"}

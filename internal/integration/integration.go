@@ -116,6 +116,9 @@ type Auth struct {
 	// other standard members, "" for the answer itself. An answer without this
 	// member, such as that of a refresh, has them itself.
 	TokenAt string
+	// Refusals are the errors, beside those of RFC 6749, with which the service refuses
+	// tokens for good. Any other error may pass.
+	Refusals []string
 	// Exchange, if not nil, trades the token for one that lives longer: after the
 	// code was exchanged, and again instead of a refresh.
 	Exchange *Exchange

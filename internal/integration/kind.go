@@ -58,7 +58,7 @@ var kinds = []kind{
 		name: OAuth2, apply: bearerToken, hasToken: true,
 		members: []string{
 			"apply", "app_fields", "authorize_url", "token_url", "revoke_url", "scopes", "scope_separator", "scope_param",
-			"params", "token_params", "client_auth", "token_body", "revoke_body", "revoke_param", "pkce", "token_at", "exchange",
+			"params", "token_params", "client_auth", "token_body", "revoke_body", "revoke_param", "pkce", "token_at", "exchange", "refusals",
 		},
 		required: []string{"token_url", "client_auth"},
 	},

@@ -54,6 +54,7 @@ type manifestAuth struct {
 	RevokeParam    string            `json:"revoke_param"`
 	PKCE           *bool             `json:"pkce"`
 	TokenAt        string            `json:"token_at"`
+	Refusals       []string          `json:"refusals"`
 	Exchange       *manifestExchange `json:"exchange"`
 
 	members []string // the members that are written

@@ -111,7 +111,7 @@ func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Au
 	out.ClientAuth, out.TokenBody = a.ClientAuth, cmp.Or(a.TokenBody, "form")
 	out.RevokeBody, out.RevokeParam = cmp.Or(a.RevokeBody, out.TokenBody), cmp.Or(a.RevokeParam, "token")
 	out.PKCE = a.AuthorizeURL != "" && (a.PKCE == nil || *a.PKCE)
-	out.TokenAt = a.TokenAt
+	out.TokenAt, out.Refusals = a.TokenAt, a.Refusals
 	if a.ClientAuth != "" {
 		p.oneOf(at(pointer, "client_auth"), a.ClientAuth, []string{"basic", "body"})
 	}

@@ -54,7 +54,7 @@ type Deps struct {
 type Connections interface {
 	// Use calls a function with a connection, and once more if the server rejected a
 	// credential that could be renewed.
-	Use(ctx context.Context, workspaceID, name string, call func(context.Context, action.Connection) error) error
+	Use(ctx context.Context, workspaceID, name string, wait time.Duration, call func(context.Context, action.Connection) error) error
 }
 
 // Firer fires the triggers of one type.

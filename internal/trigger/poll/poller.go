@@ -229,7 +229,7 @@ func (p *Poller) fetch(ctx context.Context, compiled workflow.CompiledTrigger, t
 	if name := compiled.Connection; name == "" {
 		response, err = q.send(ctx, p.catalog, nil)
 	} else {
-		err = p.connections.Use(ctx, t.WorkspaceID, name, func(ctx context.Context, c action.Connection) (err error) {
+		err = p.connections.Use(ctx, t.WorkspaceID, name, timeout, func(ctx context.Context, c action.Connection) (err error) {
 			masker = q.mask(c.Secrets)
 			response, err = q.send(ctx, p.catalog, &c)
 			return err

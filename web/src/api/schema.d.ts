@@ -1479,8 +1479,10 @@ export interface paths {
         put?: never;
         /**
          * Test a connection
-         * @description Sends the test request of the connection and records the result in its `status`. A token that is about to expire
-         *     is renewed first. A failed test is a result, not an error: the response is 200 either way.
+         * @description Sends the test request of the connection and records the result in its `status`. A token that has expired is
+         *     requested again first, and so is that of a connection that is `needs_reconnect`: if the service issues one, the
+         *     connection works again, and steps that wait for it continue. A failed test is a result, not an error: the
+         *     response is 200 either way.
          *
          *     A custom connection without `test_url` has no test and returns 400 `invalid_request`, unless its credential is a
          *     token: then obtaining one is the test.
