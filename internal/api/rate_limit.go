@@ -21,9 +21,9 @@ import (
 func (s *Server) identify(w http.ResponseWriter, r *http.Request, c *caller, public bool) {
 	address := s.clientAddress(r)
 	c.network, c.visit = network(address), account.ClientInfo{Address: address.String(), Agent: printable(r.UserAgent()), RequestID: c.requestID}
-	c.session, _ = sessionToken(r)
 	now := clock.Now()
 	if public {
+		c.session, _ = sessionToken(r) // a sign-in replaces it
 		setLimitHeaders(w.Header(), s.preauth.Peek(c.network, s.PreauthPerMinute, now))
 		return
 	}

@@ -30,7 +30,7 @@ type caller struct {
 	mount     mount
 	signedIn  *account.SignedIn // nil without a session
 	visit     account.ClientInfo
-	session   string // the token that the browser sent, valid or not
+	session   string // on a public route: the token that the browser sent, valid or not
 	origin    string // of the page that sent the request, as its browser says
 	host      string // that the request was sent to
 	network   string // the key for what is counted by client; see network

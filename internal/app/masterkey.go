@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"runtime"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
@@ -89,15 +88,13 @@ func (c *core) finishRotation(data config.Data) error {
 // warnIfKeyIsExposed logs a warning if other users of the machine can access the
 // file with the master key.
 func warnIfKeyIsExposed(data config.Data, log *slog.Logger) {
-	if data.MasterKey != "" || runtime.GOOS == "windows" { // Windows has no such modes
+	if data.MasterKey != "" {
 		return
 	}
 	path := data.KeyFile()
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return
+	if mode, open := openToOthers(path, 0o077); open {
+		log.Warn("other users of this machine can access the master key", "file", path, "mode", mode, "fix", "chmod 600 "+path)
 	}
-	log.Warn("other users of this machine can access the master key", "file", path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "fix", "chmod 600 "+path)
 }
 
 // CreateMasterKey writes a new master key to a new file.

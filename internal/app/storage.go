@@ -71,9 +71,17 @@ func (d *storage) close() error {
 // warnIfDirIsWritable warns about a data directory in which other users can replace
 // files. The server creates it without such permissions, but it may have existed before.
 func warnIfDirIsWritable(dir string, log *slog.Logger) {
-	info, err := os.Stat(dir)
-	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o022 == 0 { // Windows has no such modes
-		return
+	if mode, open := openToOthers(dir, 0o022); open {
+		log.Warn("other users of this machine can write to the data directory", "directory", dir, "mode", mode, "fix", "chmod 700 "+dir)
 	}
-	log.Warn("other users of this machine can write to the data directory", "directory", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "fix", "chmod 700 "+dir)
+}
+
+// openToOthers returns the mode of a file, and whether it has one of the permissions.
+// Windows has no such modes.
+func openToOthers(path string, permissions os.FileMode) (mode string, open bool) {
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS == "windows" {
+		return "", false
+	}
+	return fmt.Sprintf("%04o", info.Mode().Perm()), info.Mode().Perm()&permissions != 0
 }

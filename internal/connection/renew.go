@@ -104,8 +104,11 @@ func (s *Service) AwaitRenewals(ctx context.Context) {
 
 // renewOnce claims the renewal and does it, or waits until another node has done it.
 func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
-	if err := s.failed.check(old, clock.Now()); err != nil {
-		return nil, err
+	if left, cause := s.failed.left(old, clock.Now()); left > 0 {
+		return nil, &action.Failure{
+			Code: CodeUnavailable, Retryable: true, RetryAfter: left,
+			Message: fmt.Sprintf("the token of the connection %q could not be renewed, and is not requested again for a moment: %v", old.Name, cause),
+		}
 	}
 	for {
 		now := clock.Now()
@@ -139,10 +142,10 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 		return nil, s.markBroken(ctx, old, failure.Error()+": "+failure.advice(old))
 	}
 	if err != nil {
-		s.failed.note(old, err, clock.Now())
+		s.failed.begin(old, err, clock.Now())
 		return nil, errors.Join(unavailable(old.Name, err), s.store.ReleaseRenewal(ctx, claim))
 	}
-	s.failed.forget(old.ID)
+	s.failed.end(old.ID)
 	next := *old
 	token := answer.token
 	if token.Refresh == "" && old.secrets.Token != nil {

@@ -47,8 +47,8 @@ type Service struct {
 	node         string                 // this one
 	renewals     singleflight.Group     // by connection id
 	renewing     sync.WaitGroup
-	rejections   rejections
-	failed       failedRenewals
+	failed       pauses // after a renewal that failed for now
+	rejected     pauses // after a new token was rejected: a service may respond with 401 to whatever it does not allow
 	log          *slog.Logger
 
 	mu   sync.Mutex
@@ -68,6 +68,7 @@ type Stores interface {
 func NewService(store Stores, vault Vault, client Client, integrations *integration.Catalog, node string, log *slog.Logger) *Service {
 	return &Service{
 		store: store, apps: store, consents: store, audit: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
+		failed: pauses{first: time.Second, longest: time.Minute}, rejected: pauses{first: time.Minute, longest: time.Minute},
 	}
 }
 

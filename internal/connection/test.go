@@ -75,8 +75,8 @@ func (s *Service) test(ctx context.Context, actor auth.Actor, tested Connection)
 // is and whatever failed before, a token that is due is requested again. If that repairs
 // the connection, the steps that wait for it continue.
 func (s *Service) openForTest(ctx context.Context, tested Connection) (*opened, error) {
-	s.rejections.forget(tested.ID)
-	s.failed.forget(tested.ID)
+	s.failed.end(tested.ID)
+	s.rejected.end(tested.ID)
 	c, err := s.readSealed(ctx, tested)
 	if err != nil {
 		return nil, err

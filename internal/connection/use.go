@@ -129,7 +129,7 @@ type (
 // 401 if the credential is not the reason for it.
 func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error, wait time.Duration, call usage, judge judge) (*opened, error) {
 	judged := judge(ctx, c)
-	if judged == rejected && c.hasToken() && s.rejections.mayRenew(c.ID, c.Epoch, clock.Now()) {
+	if pause, _ := s.rejected.left(c, clock.Now()); judged == rejected && c.hasToken() && pause == 0 {
 		renewed, err := within(ctx, c.Name, wait, func(ctx context.Context) (*opened, error) { return s.renew(ctx, c) })
 		if err != nil {
 			return c, err
@@ -138,7 +138,7 @@ func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error
 		if rejection = call(ctx, c.connection()); !isRejected(rejection) {
 			return c, rejection
 		}
-		s.rejections.note(c.ID, c.Epoch, clock.Now())
+		s.rejected.begin(c, rejection, clock.Now())
 		judged = judge(ctx, c)
 	}
 	switch judged {

@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"maps"
 	"net/http"
 	"net/url"
@@ -107,7 +103,7 @@ func TestEveryWayToConnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyFile := serviceAccountKey(t)
+	keyFile, _ := connection.NewKeyFile(t)
 	for _, service := range catalog.List() {
 		for i := range service.Connection.Auth {
 			way := &service.Connection.Auth[i]
@@ -215,24 +211,4 @@ func hostOf(t *testing.T, in *installation, name string) connection.Host {
 		t.Fatalf("%v, %v", c, err)
 	}
 	return c.Hosts[0]
-}
-
-// serviceAccountKey returns a key file.
-func serviceAccountKey(t *testing.T) string {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := json.Marshal(map[string]string{
-		"client_email": "robot@project.example", "private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(file)
 }
