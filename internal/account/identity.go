@@ -23,6 +23,14 @@ type Identity struct {
 // key returns the value of User.Identity for the identity.
 func (i Identity) key() string { return i.Issuer + " " + i.Subject }
 
+// verifiedEmail returns the address, which the provider must have verified.
+func (i Identity) verifiedEmail() (string, error) {
+	if !i.Verified {
+		return "", fault.New(fault.InsufficientScope, "the identity provider has not verified the e-mail address")
+	}
+	return Email("/email", i.Email)
+}
+
 // Flow is the state that a browser keeps while the user is at the identity
 // provider.
 type Flow struct {
@@ -45,10 +53,7 @@ func (s *Service) SignInAs(ctx context.Context, identity Identity, role Role, cl
 	if u != nil {
 		return s.startSession(ctx, *u, u.Password, client)
 	}
-	if !identity.Verified {
-		return SignedIn{}, "", fault.New(fault.InsufficientScope, "the identity provider has not verified the e-mail address")
-	}
-	email, err := Email("/email", identity.Email)
+	email, err := identity.verifiedEmail()
 	if err != nil {
 		return SignedIn{}, "", err
 	}
@@ -127,12 +132,7 @@ func (s *Service) joinFirstWorkspace(ctx context.Context, email string, identity
 	if err != nil || workspace == nil {
 		return SignedIn{}, "", err
 	}
-	name, err := fault.Name("/name", identity.Name, maxNameLength)
-	if err != nil {
-		name = truncate(email, maxNameLength)
-	}
-	now := clock.Now()
-	u := User{ID: uid.At(uid.User, now), Email: email, Name: name, Identity: identity.key(), SeenAt: &now, CreatedAt: now}
+	u := newIdentifiedUser(email, identity)
 	in, fresh, token := newSession(u, Membership{*workspace, role}, client)
 	entry := actorFor(u, role, *workspace, client.RequestID).AuditEntry("user.created", "user", u.ID, map[string]any{"email": email, "role": role})
 	joined, err := s.store.Join(ctx, u, role, fresh, entry)
@@ -143,4 +143,14 @@ func (s *Service) joinFirstWorkspace(ctx context.Context, email string, identity
 		return SignedIn{}, "", wrongCredentials()
 	}
 	return in, token, nil
+}
+
+// newIdentifiedUser returns a new user who signs in with an identity provider.
+func newIdentifiedUser(email string, identity Identity) User {
+	name, err := fault.Name("/name", identity.Name, maxNameLength)
+	if err != nil {
+		name = truncate(email, maxNameLength)
+	}
+	now := clock.Now()
+	return User{ID: uid.At(uid.User, now), Email: email, Name: name, Identity: identity.key(), SeenAt: &now, CreatedAt: now}
 }

@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -138,5 +139,80 @@ func TestIssuersAreNotComparedByPrefix(t *testing.T) {
 		identity := grace
 		identity.Issuer, identity.Subject = issuer, "2"
 		h.mustSignIn(h.people.SignInAs(t.Context(), identity, "", account.ClientInfo{}))
+	}
+}
+
+// A person without a password accepts an invitation to their address.
+func TestAcceptAs(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	other := h.Workspace(t, auth.Free)
+	accept := func(identity account.Identity, token string) (login, error) {
+		in, session, err := h.people.AcceptAs(t.Context(), identity, token, account.ClientInfo{})
+		return login{in, session}, err
+	}
+
+	// A rejected attempt neither creates a user nor consumes the invitation.
+	token := h.invite(other, "grace@example.com", account.Editor)
+	unverified, stranger := grace, grace
+	unverified.Verified = false
+	stranger.Email = "stranger@example.com"
+	_, err := accept(unverified, token)
+	faulttest.Want(t, err, fault.InsufficientScope)
+	if _, err = accept(stranger, token); !errors.Is(err, account.ErrOtherAddress) {
+		t.Errorf("for another address: %v", err)
+	}
+	if needed, err := h.people.NeedsSetup(t.Context()); err != nil || !needed {
+		t.Fatalf("a rejected attempt created a user: %v", err)
+	}
+
+	in, err := accept(grace, token)
+	if err != nil || in.Workspace.ID != other.Workspace.ID || in.Role != account.Editor {
+		t.Fatalf("accepted as %+v, %v", in.SignedIn, err)
+	}
+	h.wantIn(in)
+	if u := h.user(in.User.ID); u.Email != "grace@example.com" || u.Name != "Grace" || u.Password != "" || u.Identity != "https://id.example 1" {
+		t.Errorf("the user is %+v", u)
+	}
+	_, err = accept(grace, token)
+	faulttest.Want(t, err, fault.LinkNotFound)
+
+	// The same person joins a second workspace, now invited under a new address.
+	token = h.invite(h.Admin, "hopper@example.com", account.Viewer)
+	_, err = accept(unverified, token)
+	faulttest.Want(t, err, fault.InsufficientScope)
+	renamed := grace
+	renamed.Email = "hopper@example.com"
+	if again, err := accept(renamed, token); err != nil || again.User.ID != in.User.ID || again.Workspace.ID != h.Admin.Workspace.ID {
+		t.Errorf("accepted as %+v, %v", again.SignedIn, err)
+	}
+	// Their own address needs no confirmation by the provider.
+	token = h.invite(h.Workspace(t, auth.Free), "grace@example.com", account.Viewer)
+	if _, err := accept(unverified, token); err != nil {
+		t.Error(err)
+	}
+}
+
+// Accepting through the provider binds the identity to a user with a password, who may be
+// somebody else, and so ends that password and its sessions.
+func TestAcceptAsUserWithPassword(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	squatter := h.member(h.Admin, account.Viewer, "grace@example.com")
+	other := h.Workspace(t, auth.Free)
+	token := h.invite(other, "grace@example.com", account.Editor)
+	if seen, err := h.people.PreviewInvitation(t.Context(), token); err != nil || !seen.HasAccount || !seen.HasPassword {
+		t.Errorf("the preview is %+v, %v", seen, err)
+	}
+	in := h.mustSignIn(h.people.AcceptAs(t.Context(), grace, token, account.ClientInfo{}))
+	if in.User.ID != squatter.User.ID || in.Workspace.ID != other.Workspace.ID {
+		t.Errorf("accepted as %+v", in.SignedIn)
+	}
+	h.wantOut(squatter)
+	_, _, err := h.people.SignIn(t.Context(), "grace@example.com", password, account.ClientInfo{})
+	faulttest.Want(t, err, fault.InvalidCredentials)
+	third := h.invite(h.Workspace(t, auth.Free), "grace@example.com", account.Viewer)
+	if seen, err := h.people.PreviewInvitation(t.Context(), third); err != nil || !seen.HasAccount || seen.HasPassword {
+		t.Errorf("the preview is %+v, %v", seen, err)
 	}
 }

@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
@@ -49,6 +50,8 @@ type InvitationPreview struct {
 	Workspace  auth.Workspace
 	By         string // name of the user who invited; "" if it was not a user
 	HasAccount bool
+	// HasPassword is false if the account can only be used with an identity provider.
+	HasPassword bool
 }
 
 // Invite creates an invitation and returns it with the token of its link, which
@@ -133,7 +136,8 @@ func (s *Service) PreviewInvitation(ctx context.Context, token string) (Invitati
 		return out, err
 	}
 	u, err := s.store.UserByEmail(ctx, in.Email)
-	if out.HasAccount = u != nil; err != nil || !uid.Valid(uid.User, in.CreatedBy) {
+	out.HasAccount, out.HasPassword = u != nil, u != nil && u.Password != ""
+	if err != nil || !uid.Valid(uid.User, in.CreatedBy) {
 		return out, err
 	}
 	inviter, err := s.store.User(ctx, in.CreatedBy)
@@ -164,6 +168,58 @@ func (s *Service) Accept(ctx context.Context, token, name, password string, clie
 	if err != nil {
 		return SignedIn{}, "", err
 	}
+	return s.accept(ctx, invited, u, isNew, client)
+}
+
+// ErrOtherAddress reports that the provider authenticated somebody else than the person
+// whom the invitation is for.
+var ErrOtherAddress = errors.New("the invitation is for another e-mail address")
+
+// AcceptAs adds an invited person whom an identity provider has authenticated to the
+// workspace and starts a session in it. They join no other workspace.
+func (s *Service) AcceptAs(ctx context.Context, identity Identity, token string, client ClientInfo) (SignedIn, string, error) {
+	invited, err := s.PreviewInvitation(ctx, token)
+	if err != nil {
+		return SignedIn{}, "", err
+	}
+	u, isNew, err := s.identifiedUser(ctx, identity, invited.Email, client)
+	if err != nil {
+		return SignedIn{}, "", err
+	}
+	return s.accept(ctx, invited, u, isNew, client)
+}
+
+// identifiedUser returns the user with the identity, or a new user if there is none. The
+// e-mail address must be that of the user or one that the provider has verified.
+func (s *Service) identifiedUser(ctx context.Context, identity Identity, email string, client ClientInfo) (u User, isNew bool, err error) {
+	found, err := s.store.UserByIdentity(ctx, identity.key())
+	if err != nil {
+		return User{}, false, err
+	}
+	if found != nil && found.Email == email {
+		return *found, false, nil
+	}
+	claimed, err := identity.verifiedEmail()
+	if err != nil {
+		return User{}, false, err
+	}
+	if claimed != email {
+		return User{}, false, ErrOtherAddress
+	}
+	if found == nil {
+		if found, err = s.store.UserByEmail(ctx, email); err != nil {
+			return User{}, false, err
+		}
+		if found == nil {
+			return newIdentifiedUser(email, identity), true, nil
+		}
+		err = s.bindIdentity(ctx, found, identity, "", client)
+	}
+	return *found, false, err
+}
+
+// accept makes a user a member of the workspace that they were invited to.
+func (s *Service) accept(ctx context.Context, invited InvitationPreview, u User, isNew bool, client ClientInfo) (SignedIn, string, error) {
 	if member, err := s.store.Member(ctx, invited.WorkspaceID, u.ID); err != nil || member != nil {
 		if err == nil {
 			err = alreadyMember(u.Email)

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,6 +34,8 @@ type IdentityProvider interface {
 type oidcFlow struct {
 	account.Flow
 	Next string
+	// Invitation is the token of the invitation to accept, "" to only sign in.
+	Invitation string
 }
 
 type startOIDCRequest struct {
@@ -41,21 +44,61 @@ type startOIDCRequest struct {
 
 // startOIDC redirects the browser to the provider.
 func (s *Server) startOIDC(ctx context.Context, in *startOIDCRequest) (*reply, error) {
+	if err := s.countOIDCAttempt(ctx); err != nil {
+		return nil, err
+	}
+	flow := oidcFlow{Next: localPath(in.Next)}
+	address, cookie, err := s.beginOIDC(ctx, flow)
+	if err != nil {
+		return s.failedOIDC(ctx, flow, "oidc_failed", err), nil
+	}
+	return redirect(address).cookie(flowCookie, cookie, flowSeconds), nil
+}
+
+type acceptWithProviderRequest struct {
+	Body struct {
+		Token *string `json:"token"`
+	} `body:"required"`
+}
+
+type providerBody struct {
+	URL string `json:"url"`
+}
+
+// acceptWithProvider returns the address at the provider where the invited person
+// signs in. The token is not in the address of this request, so it is not in logs.
+func (s *Server) acceptWithProvider(ctx context.Context, in *acceptWithProviderRequest) (*reply, error) {
+	if err := required(member{"/token", in.Body.Token}); err != nil {
+		return nil, err
+	}
+	if err := s.countOIDCAttempt(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := s.Accounts.PreviewInvitation(ctx, *in.Body.Token); err != nil {
+		return nil, err
+	}
+	address, cookie, err := s.beginOIDC(ctx, oidcFlow{Next: "/workflows", Invitation: *in.Body.Token})
+	if err != nil {
+		s.Log.Warn("sign-in with the identity provider failed", "request_id", callerOf(ctx).requestID, "reason", "oidc_failed", "error", err)
+		return nil, fault.New(fault.Unavailable, "the identity provider cannot be reached; try again in a moment")
+	}
+	return ok(providerBody{address}).cookie(flowCookie, cookie, flowSeconds), nil
+}
+
+func (s *Server) countOIDCAttempt(ctx context.Context) error {
 	if s.OIDC == nil {
-		return nil, fault.New(fault.NotFound, "sign-in with an identity provider is not configured")
+		return fault.New(fault.NotFound, "sign-in with an identity provider is not configured")
 	}
-	if err := s.countAttempt(ctx, ""); err != nil {
-		return nil, err
+	return s.countAttempt(ctx, "")
+}
+
+// beginOIDC returns the address at the provider and the value of the flow cookie.
+func (s *Server) beginOIDC(ctx context.Context, flow oidcFlow) (address, cookie string, err error) {
+	if address, flow.Flow, err = s.OIDC.Begin(ctx, s.PublicURL()+oidcCallback); err != nil {
+		return "", "", err
 	}
-	address, flow, err := s.OIDC.Begin(ctx, s.PublicURL()+oidcCallback)
-	if err != nil {
-		return s.failedOIDC(ctx, "oidc_failed", err), nil
-	}
-	encoded, err := json.Marshal(oidcFlow{flow, localPath(in.Next)})
-	if err != nil {
-		return nil, err
-	}
-	return redirect(address).cookie(flowCookie, base64.RawURLEncoding.EncodeToString(encoded), flowSeconds), nil
+	encoded, err := json.Marshal(flow)
+	return address, base64.RawURLEncoding.EncodeToString(encoded), err
 }
 
 type finishOIDCRequest struct {
@@ -65,40 +108,66 @@ type finishOIDCRequest struct {
 
 // finishOIDC signs in the user whom the provider redirected back.
 func (s *Server) finishOIDC(ctx context.Context, in *finishOIDCRequest) (*reply, error) {
-	if s.OIDC == nil {
-		return nil, fault.New(fault.NotFound, "sign-in with an identity provider is not configured")
-	}
-	if err := s.countAttempt(ctx, ""); err != nil {
+	if err := s.countOIDCAttempt(ctx); err != nil {
 		return nil, err
 	}
 	flow, ok := parseFlowCookie(in.Cookie)
 	state, issuer := in.Query.Get("state"), in.Query.Get("iss")
 	switch {
 	case !ok || subtle.ConstantTimeCompare([]byte(state), []byte(flow.State)) != 1 || issuer != "" && issuer != s.OIDC.Issuer():
-		return s.failedOIDC(ctx, "oidc_failed", fault.New(fault.InvalidRequest, "the callback does not belong to a sign-in that this browser started")), nil
+		// The flow may be that of another tab.
+		return s.failedOIDC(ctx, oidcFlow{}, "oidc_failed", fault.New(fault.InvalidRequest, "the callback does not belong to a sign-in that this browser started")), nil
 	case in.Query.Get("error") != "":
-		return s.failedOIDC(ctx, "oidc_denied", fault.New(fault.InvalidRequest, "the identity provider returned the error %q", clean(in.Query.Get("error")))), nil
+		return s.failedOIDC(ctx, flow, "oidc_denied", fault.New(fault.InvalidRequest, "the identity provider returned the error %q", clean(in.Query.Get("error")))), nil
 	}
 	identity, err := s.OIDC.Finish(ctx, flow.Flow, s.PublicURL()+oidcCallback, in.Query.Get("code"))
 	if err != nil {
-		return s.failedOIDC(ctx, "oidc_failed", err), nil
+		return s.failedOIDC(ctx, flow, "oidc_failed", err), nil
 	}
-	_, token, err := s.Accounts.SignInAs(ctx, identity, s.OIDCRole, callerOf(ctx).visit)
-	switch {
-	case fault.Is(err, fault.InsufficientScope):
-		return s.failedOIDC(ctx, "oidc_unverified", err), nil
-	case fault.Is(err, fault.InvalidCredentials):
-		return s.failedOIDC(ctx, "oidc_unknown_user", err), nil
-	case err != nil:
-		return s.failedOIDC(ctx, "oidc_failed", err), nil
+	token, err := s.enterAs(ctx, flow, identity)
+	if err != nil {
+		return s.failedOIDC(ctx, flow, oidcError(err), err), nil
 	}
 	return s.replaceSession(ctx, redirect(s.PublicURL()+flow.Next), token).cookie(flowCookie, "", -1), nil
 }
 
-// failedOIDC redirects the browser to the sign-in page with an error code.
-func (s *Server) failedOIDC(ctx context.Context, code string, err error) *reply {
+// enterAs signs in a person whom the provider has authenticated, and accepts the
+// invitation of the flow. It returns the token of the session.
+func (s *Server) enterAs(ctx context.Context, flow oidcFlow, identity account.Identity) (token string, err error) {
+	visit := callerOf(ctx).visit
+	if flow.Invitation != "" {
+		_, token, err = s.Accounts.AcceptAs(ctx, identity, flow.Invitation, visit)
+	} else {
+		_, token, err = s.Accounts.SignInAs(ctx, identity, s.OIDCRole, visit)
+	}
+	return token, err
+}
+
+// oidcError returns the code with which a page explains why a person was not let in.
+func oidcError(err error) string {
+	switch {
+	case errors.Is(err, account.ErrOtherAddress):
+		return "oidc_other_address"
+	case fault.Is(err, fault.InsufficientScope):
+		return "oidc_unverified"
+	case fault.Is(err, fault.InvalidCredentials):
+		return "oidc_unknown_user"
+	case fault.Is(err, fault.AlreadyMember):
+		return "oidc_already_member"
+	default:
+		return "oidc_failed"
+	}
+}
+
+// failedOIDC redirects the browser to the page where the sign-in began, with an error
+// code. The page of the invitation remembers its token itself.
+func (s *Server) failedOIDC(ctx context.Context, flow oidcFlow, code string, err error) *reply {
 	s.Log.Warn("sign-in with the identity provider failed", "request_id", callerOf(ctx).requestID, "reason", code, "error", err)
-	return redirect(s.PublicURL()+"/sign-in?error="+code).cookie(flowCookie, "", -1)
+	page := "/sign-in"
+	if flow.Invitation != "" {
+		page = "/invitation"
+	}
+	return redirect(s.PublicURL()+page+"?error="+code).cookie(flowCookie, "", -1)
 }
 
 func redirect(to string) *reply {

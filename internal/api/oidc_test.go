@@ -171,6 +171,21 @@ func callbackClient(t *testing.T, s *server) client {
 	return c
 }
 
+// callbackSession returns a client with the session that a callback started. The flow
+// cookie must be gone.
+func callbackSession(a *response) client {
+	a.t.Helper()
+	var token string
+	for _, c := range (&http.Response{Header: a.header}).Cookies() {
+		if c.Name == "__Host-stepmill" {
+			token = c.Value
+		} else if c.MaxAge >= 0 {
+			a.t.Errorf("%s stays", c.Name)
+		}
+	}
+	return client{t: a.t, server: a.server, token: token}
+}
+
 func TestOIDCSignIn(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -187,15 +202,7 @@ func TestOIDCSignIn(t *testing.T) {
 	if got := a.header.Get("Location"); got != s.url+"/runs?status=failed" {
 		t.Errorf("the browser is sent to %s", got)
 	}
-	var token string
-	for _, c := range (&http.Response{Header: a.header}).Cookies() {
-		if c.Name == "__Host-stepmill" {
-			token = c.Value
-		} else if c.MaxAge >= 0 {
-			t.Errorf("%s stays", c.Name)
-		}
-	}
-	session := client{t: t, server: s, token: token}.call("GET", "/ui/v1/session", "").wantStatus(200)
+	session := callbackSession(a).call("GET", "/ui/v1/session", "").wantStatus(200)
 	if session.str("role") != "operator" || !strings.Contains(string(session.body), `"email":"grace@example.com","name":"Grace","has_password":false`) {
 		t.Errorf("%s", session.body)
 	}
@@ -301,5 +308,51 @@ func TestOIDCWithoutRole(t *testing.T) {
 		t.Errorf("the browser is sent to %s", got)
 	}
 	sharedServer(t).anonymous(t).call("GET", "/ui/v1/oidc/start", "").wantStatus(404, "not_found")
+	sharedServer(t).anonymous(t).call("POST", "/ui/v1/invitations/accept-with-provider", `{"token": "x"}`).wantStatus(404, "not_found")
 	sharedServer(t).anonymous(t).call("GET", "/ui/v1/oidc/callback?code=x&state=y", "").wantStatus(404, "not_found")
+}
+
+// A person who has no password accepts an invitation through the provider.
+func TestAcceptInvitationWithProvider(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s := newServerWithProvider(t, p, "")
+	w := s.newTestWorkspace(t)
+	const address = "grace@example.com"
+	token := linkToken(t, w.call("POST", "/v1/invitations", fmt.Sprintf(`{"email": %q, "role": "editor"}`, address)).wantStatus(201).str("link"))
+	start := func(token string) *response {
+		return s.anonymous(t).call("POST", "/ui/v1/invitations/accept-with-provider", fmt.Sprintf(`{"token": %q}`, token))
+	}
+	accept := func(query string, claims map[string]any) *response {
+		t.Helper()
+		p.setClaims(claims)
+		begun := start(token).wantStatus(200)
+		cookie, _, _ := strings.Cut(begun.header.Get("Set-Cookie"), ";")
+		back := p.authorize(t, begun.str("url"))
+		if query != "" {
+			back.RawQuery = query + "&state=" + back.Query().Get("state")
+		}
+		return callbackClient(t, s).call("GET", back.RequestURI(), "", "Cookie", cookie).wantStatus(302)
+	}
+	for want, claims := range map[string]map[string]any{
+		"oidc_other_address": {"email": "stranger@example.com", "email_verified": true},
+		"oidc_unverified":    {"email": address},
+		"oidc_failed":        {"email": address, "email_verified": true, "nonce": "another"},
+	} {
+		if got := accept("", claims).header.Get("Location"); got != s.url+"/invitation?error="+want {
+			t.Errorf("%v: the browser is sent to %s", claims, got)
+		}
+	}
+	if got := accept("error=access_denied", nil).header.Get("Location"); got != s.url+"/invitation?error=oidc_denied" {
+		t.Errorf("without consent the browser is sent to %s", got)
+	}
+	accepted := accept("", map[string]any{"email": address, "email_verified": true, "name": "Grace"})
+	if got := accepted.header.Get("Location"); got != s.url+"/workflows" {
+		t.Errorf("the browser is sent to %s", got)
+	}
+	session := callbackSession(accepted).call("GET", "/ui/v1/session", "").wantStatus(200)
+	if session.str("role") != "editor" || !strings.Contains(string(session.body), w.id) || !strings.Contains(string(session.body), `"name":"Grace"`) {
+		t.Errorf("%s", session.body)
+	}
+	start(token).wantStatus(404, "link_not_found")
 }

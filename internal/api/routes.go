@@ -194,4 +194,5 @@ func (s *Server) registerAccounts(t *routeTable) {
 	handle(t, "POST /ui/v1/password-reset", auth.Public, http.StatusCreated, s.resetPassword)
 	handle(t, "POST /ui/v1/invitations/look", auth.Public, http.StatusOK, s.previewInvitation)
 	handle(t, "POST /ui/v1/invitations/accept", auth.Public, http.StatusCreated, s.acceptInvitation)
+	handle(t, "POST /ui/v1/invitations/accept-with-provider", auth.Public, http.StatusOK, s.acceptWithProvider)
 }

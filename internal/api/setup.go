@@ -83,11 +83,12 @@ type invitedBody struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`
 	} `json:"workspace"`
-	Email      string       `json:"email"`
-	Role       account.Role `json:"role"`
-	InvitedBy  *string      `json:"invited_by"`
-	HasAccount bool         `json:"has_account"`
-	ExpiresAt  string       `json:"expires_at"`
+	Email       string       `json:"email"`
+	Role        account.Role `json:"role"`
+	InvitedBy   *string      `json:"invited_by"`
+	HasAccount  bool         `json:"has_account"`
+	HasPassword bool         `json:"has_password"`
+	ExpiresAt   string       `json:"expires_at"`
 }
 
 type previewInvitationRequest struct {
@@ -108,7 +109,8 @@ func (s *Server) previewInvitation(ctx context.Context, in *previewInvitationReq
 		return nil, err
 	}
 	body := invitedBody{
-		Email: invited.Email, Role: invited.Role, InvitedBy: orNull(invited.By), HasAccount: invited.HasAccount, ExpiresAt: clock.Format(invited.ExpiresAt),
+		Email: invited.Email, Role: invited.Role, InvitedBy: orNull(invited.By),
+		HasAccount: invited.HasAccount, HasPassword: invited.HasPassword, ExpiresAt: clock.Format(invited.ExpiresAt),
 	}
 	body.Workspace.ID, body.Workspace.Name = invited.Workspace.ID, invited.Workspace.Name
 	return ok(body), nil

@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage, owner, shoot, type Watched } from "./browser";
+import { startIdentityProvider } from "./identity-provider";
 import { longTest } from "./lane";
 import { type Server, startServer } from "./server";
 
@@ -123,4 +124,35 @@ longTest("an invited viewer joins and sees what the role does not allow", async 
 	await page.goto("/keys");
 	await page.getByText("Your role does not allow this").waitFor();
 	await shoot(page, "forbidden");
+});
+
+longTest("an invited person joins with the identity provider", async () => {
+	const provider = await startIdentityProvider("stepmill");
+	const joined = await startServer(["--oidc-issuer", provider.url, "--oidc-client-id", "stepmill"]);
+	const watched = await openPage(browser, joined);
+	try {
+		const { page } = watched;
+		watched.expect(/status of 401.*\/ui\/v1\/session/);
+		watched.expect(new RegExp(`^request: ${provider.url}/authorize`));
+		const invite = () => joined.call("POST", "/v1/invitations", { email: "grace@example.com", role: "editor" });
+		const join = page.getByRole("button", { name: "Join with your identity provider" });
+
+		provider.person = { sub: "2", email: "stranger@example.com", name: "Stranger" };
+		await page.goto((await invite()).link);
+		await join.waitFor();
+		await shoot(page, "invitation-with-provider");
+		await join.click();
+		await page.getByRole("alert").filter({ hasText: "another email address" }).waitFor();
+		await shoot(page, "invitation-other-address");
+
+		provider.person = { sub: "1", email: "grace@example.com", name: "Grace Hopper" };
+		await join.click();
+		await page.waitForURL("**/workflows");
+		await page.getByRole("button", { name: /Grace Hopper/ }).waitFor();
+	} finally {
+		watched.check();
+		await watched.close();
+		await joined.stop();
+		provider.close();
+	}
 });

@@ -2400,7 +2400,8 @@ export interface paths {
          *     provider must have verified. An unknown user becomes a member of the first workspace if the operator has set
          *     `--oidc-role`. On success the operation starts a session, sets its cookie and redirects to the page given in
          *     `next`. On failure it redirects to `/sign-in` with `error`: `oidc_denied`, `oidc_failed`, `oidc_unverified` or
-         *     `oidc_unknown_user`.
+         *     `oidc_unknown_user`. If the person is accepting an invitation, the operation makes them a member instead; on
+         *     failure it redirects to `/invitation`, and `error` can also be `oidc_other_address` or `oidc_already_member`.
          */
         get: operations["finishOidc"];
         put?: never;
@@ -2467,6 +2468,30 @@ export interface paths {
          *     must give its password; others choose a password and a name.
          */
         post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/invitations/accept-with-provider": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation with an identity provider
+         * @description Returns the address at the identity provider where the invited person signs in. Open it as a page: the provider
+         *     redirects the browser back to Stepmill, which makes the person a member and signs them in. Their address at the
+         *     provider must be the one that was invited. The values needed to verify the callback are stored for ten minutes
+         *     in the cookie `__Host-stepmill-oidc`. If the operator has configured no provider, the response is 404
+         *     `not_found`.
+         */
+        post: operations["acceptInvitationWithProvider"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5492,7 +5517,16 @@ export interface components {
             invited_by: string | null;
             /** @description Whether this address already belongs to a user of the installation. */
             has_account: boolean;
+            /** @description Whether that user has a password. Without one, they accept with the identity provider. */
+            has_password: boolean;
             expires_at: components["schemas"]["Timestamp"];
+        };
+        ProviderAddress: {
+            /**
+             * Format: uri
+             * @description The address at the identity provider.
+             */
+            url: string;
         };
         Welcome: {
             /** @description Whether the installation has no user yet. */
@@ -6531,6 +6565,19 @@ export interface components {
         };
         /** @description The link has been used, has expired or is not valid. */
         LinkNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The link has been used, has expired or is not valid, or no identity provider is configured. */
+        LinkOrProviderNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -15202,6 +15249,7 @@ export interface operations {
                      *       "role": "editor",
                      *       "invited_by": "Ada Lovelace",
                      *       "has_account": false,
+                     *       "has_password": false,
                      *       "expires_at": "2026-11-22T12:12:00.000Z"
                      *     }
                      */
@@ -15297,6 +15345,54 @@ export interface operations {
             403: components["responses"]["CrossOrigin"];
             404: components["responses"]["LinkNotFound"];
             409: components["responses"]["AlreadyMember"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    acceptInvitationWithProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LinkToken"];
+            };
+        };
+        responses: {
+            /** @description The address to open. */
+            200: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "url": "https://accounts.example.com/authorize?client_id=stepmill&response_type=code"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ProviderAddress"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            403: components["responses"]["CrossOrigin"];
+            404: components["responses"]["LinkOrProviderNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

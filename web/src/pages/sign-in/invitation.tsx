@@ -1,12 +1,15 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { direct, got, type Schema } from "@/api/client";
 import { toApiError } from "@/api/error";
-import { ErrorState, SkeletonRows } from "@/ui/states";
+import { useFilters } from "@/shell/filters";
+import { Button } from "@/ui/button";
+import { ErrorNote, ErrorState, SkeletonRows } from "@/ui/states";
 import { NameField, PasswordField } from "./fields";
 import { Form } from "./form";
 import { Frame } from "./frame";
 import { InvalidLink } from "./invalid-link";
+import { ProviderError } from "./provider-error";
 import { useToken } from "./token";
 import { useSignIn } from "./use-sign-in";
 
@@ -39,39 +42,82 @@ export default function Invitation() {
 	return <Join invited={data} token={token} />;
 }
 
+/** Answers are what the invited person enters to join with a password. */
+type Answers = { name?: string; password: string };
+
 function Join({ invited, token }: { invited: Schema["Invited"]; token: string }) {
-	const known = invited.has_account;
-	const [name, setName] = useState("");
-	const [password, setPassword] = useState("");
-	const { enter, busy, error, whole } = useSignIn(
-		() =>
-			got(direct.POST("/ui/v1/invitations/accept", { body: known ? { token, password } : { token, name, password } })),
+	const [{ error: errorCode }] = useFilters<"error">();
+	const { data: ways } = useQuery({ queryKey: ["welcome"], queryFn: () => got(direct.GET("/ui/v1/welcome")) });
+	const joining = useSignIn(
+		(answers: Answers) => got(direct.POST("/ui/v1/invitations/accept", { body: { token, ...answers } })),
 		"/workflows",
 	);
-	if (error?.code === "link_not_found") return <InvalidLink>{gone}</InvalidLink>;
+	/** A user without a password can only accept with the identity provider. */
+	const withPassword = invited.has_password || !invited.has_account;
+	const starting = useMutation({
+		mutationFn: () => got(direct.POST("/ui/v1/invitations/accept-with-provider", { body: { token } })),
+		meta: { quiet: true },
+		onSuccess: ({ url }) => location.assign(url),
+	});
+	const refused = joining.error ?? (starting.error ? toApiError(starting.error) : undefined);
+	if (refused?.code === "link_not_found") return <InvalidLink>{gone}</InvalidLink>;
 	return (
 		<Frame
 			title={`Join ${invited.workspace.name}`}
 			lead={`${invited.invited_by ?? "An owner"} invited ${invited.email} to join as ${invited.role}.`}
 		>
-			<Form
-				verb={known ? "Join" : "Create account and join"}
-				busy={busy}
-				error={whole}
-				onSubmit={() => enter(undefined)}
-			>
-				{/* Tells password managers whose password this is. */}
-				<input type="email" name="email" autoComplete="username" value={invited.email} readOnly hidden />
-				{!known && <NameField value={name} onChange={setName} error={error} autoFocus />}
-				<PasswordField
-					label={known ? "Your password" : "Choose a password"}
-					value={password}
-					onChange={setPassword}
-					error={error}
-					fresh={!known}
-					autoFocus={known}
-				/>
-			</Form>
+			{errorCode && <ProviderError code={errorCode} />}
+			{withPassword && <JoinWithPassword invited={invited} joining={joining} />}
+			{!withPassword && ways && !ways.oidc && (
+				<p>
+					Your account has no password. Ask the operator of this server for a reset link, then open this link again.
+				</p>
+			)}
+			{ways?.oidc && (
+				<>
+					{starting.error && <ErrorNote error={starting.error} />}
+					<Button
+						kind={withPassword ? undefined : "primary"}
+						className="mt-3 w-full"
+						busy={starting.isPending || starting.isSuccess}
+						onClick={() => starting.mutate()}
+					>
+						Join with your identity provider
+					</Button>
+				</>
+			)}
 		</Frame>
+	);
+}
+
+function JoinWithPassword({
+	invited,
+	joining: { enter, busy, error, whole },
+}: {
+	invited: Schema["Invited"];
+	joining: ReturnType<typeof useSignIn<Answers>>;
+}) {
+	const known = invited.has_account;
+	const [name, setName] = useState("");
+	const [password, setPassword] = useState("");
+	return (
+		<Form
+			verb={known ? "Join" : "Create account and join"}
+			busy={busy}
+			error={whole}
+			onSubmit={() => enter(known ? { password } : { name, password })}
+		>
+			{/* Tells password managers whose password this is. */}
+			<input type="email" name="email" autoComplete="username" value={invited.email} readOnly hidden />
+			{!known && <NameField value={name} onChange={setName} error={error} autoFocus />}
+			<PasswordField
+				label={known ? "Your password" : "Choose a password"}
+				value={password}
+				onChange={setPassword}
+				error={error}
+				fresh={!known}
+				autoFocus={known}
+			/>
+		</Form>
 	);
 }

@@ -7,15 +7,8 @@ import { Button } from "@/ui/button";
 import { EmailField, PasswordField } from "./fields";
 import { Form } from "./form";
 import { Frame } from "./frame";
+import { ProviderError } from "./provider-error";
 import { useSignIn } from "./use-sign-in";
-
-/** Why signing in with the identity provider failed. */
-const signInErrors: Record<string, string> = {
-	oidc_denied: "Your identity provider denied access.",
-	oidc_failed: "Signing in with your identity provider failed. Try again in a moment.",
-	oidc_unverified: "Your identity provider has not verified your email address.",
-	oidc_unknown_user: "There is no account with your email address. Ask a workspace owner to invite you.",
-};
 
 export default function SignIn() {
 	const [{ next, ended, error: errorCode }] = useFilters<"next" | "ended" | "error">();
@@ -36,11 +29,7 @@ export default function SignIn() {
 					: "Forgot your password? Ask the operator of this server for a reset link."
 			}
 		>
-			{errorCode && (
-				<p role="alert" className="mb-4 rounded-6 border-l-4 border-failed bg-failed-soft px-3 py-2 text-failed">
-					{signInErrors[errorCode] ?? signInErrors.oidc_failed}
-				</p>
-			)}
+			{errorCode && <ProviderError code={errorCode} />}
 			<Form verb="Sign in" busy={busy} error={whole} onSubmit={() => enter(undefined)}>
 				<EmailField value={email} onChange={setEmail} error={error} autoFocus />
 				<PasswordField value={password} onChange={setPassword} error={error} />
