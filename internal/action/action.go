@@ -120,6 +120,8 @@ type Request struct {
 	// State is the state of the step's last checkpoint as JSON, or nil if there is
 	// none.
 	State json.RawMessage
+	// Chunks are the chunks of that state, in order. They must not be changed.
+	Chunks [][]byte
 	// Files creates and reads files.
 	Files Files
 	// Mask returns an output without the values that must not be stored: secrets, and
@@ -191,9 +193,15 @@ type Result struct {
 // failures since then. The timeout of the step applies to each call. Pure actions
 // cannot return checkpoints.
 type Checkpoint struct {
-	// State is encoded as JSON. It is sealed, so it may contain secrets. Its size has
-	// the same limit as an output.
+	// State is encoded as JSON. It replaces that of the last checkpoint. It is sealed,
+	// so it may contain secrets. With all chunks, its size has the same limit as an
+	// output.
 	State any
+	// Chunk is added to the chunks of the state, unless it is nil. Other than State, it
+	// is written only once, however many checkpoints follow. If Restart is set, it
+	// replaces the earlier chunks.
+	Chunk   []byte
+	Restart bool
 	// Files are the files that the state refers to. The run holds them until a
 	// checkpoint of the step does not have them or the step ends.
 	Files []*expr.File

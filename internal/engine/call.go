@@ -212,7 +212,7 @@ func (d *driver) request(step *run.Step) (action.Request, error) {
 	req := action.Request{
 		Now: clock.Now(), Began: step.StartedAt, Workspace: d.state.snap.WorkspaceID, IdempotencyKey: d.state.snap.ID + "/" + step.Path,
 		Run:   action.Run{ID: d.state.snap.ID, WorkflowID: d.state.snap.WorkflowID, Path: step.Path, Depth: d.state.snap.Depth, Trial: d.isTest},
-		State: step.State, MaxOutput: d.state.limits.OutputBytes, Plan: d.state.snap.Plan,
+		State: step.State, Chunks: step.Chunks, MaxOutput: d.state.limits.OutputBytes, Plan: d.state.snap.Plan,
 	}
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt

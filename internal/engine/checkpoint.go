@@ -34,12 +34,23 @@ func (s *runState) checkpoint(p stepRef, checkpoint action.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	if limit := s.limits.OutputBytes; len(state) > limit {
-		return &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the state of the step has %d bytes; the %s plan allows at most %d", len(state), s.snap.Plan, limit)}
+	size := len(state) + len(checkpoint.Chunk)
+	if !checkpoint.Restart {
+		size += stateSize(step) - len(step.State)
 	}
-	s.dropState(step)
-	s.addSize(len(state))
+	if limit := s.limits.OutputBytes; size > limit {
+		return &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the state of the step has %d bytes; the %s plan allows at most %d", size, s.snap.Plan, limit)}
+	}
+	s.size -= stateSize(step)
+	s.addSize(size)
+	if checkpoint.Restart {
+		s.changes.dropChunks(step)
+	}
+	if checkpoint.Chunk != nil {
+		s.changes.addChunk(step, checkpoint.Chunk)
+	}
 	step.Status, step.State, step.CheckpointAttempt = run.StepRunning, state, step.Attempt
+	step.StateFiles = nil
 	for _, f := range checkpoint.Files {
 		step.StateFiles = append(step.StateFiles, f.ID)
 	}
@@ -51,12 +62,30 @@ func (s *runState) checkpoint(p stepRef, checkpoint action.Checkpoint) error {
 
 // dropState removes the state of a step.
 func (s *runState) dropState(step *run.Step) {
-	s.size -= len(step.State)
+	s.size -= stateSize(step)
+	s.changes.dropChunks(step)
 	step.State, step.StateFiles, step.CheckpointAttempt = nil, nil, 0
 }
 
-// sealStates replaces the states of steps that are about to be stored.
-func (d *driver) sealStates(ctx context.Context, steps []run.Step) error {
+// stateSize returns the size of the state of a step with its chunks.
+func stateSize(step *run.Step) int {
+	size := len(step.State)
+	for _, chunk := range step.Chunks {
+		size += len(chunk)
+	}
+	return size
+}
+
+// sealStates replaces the states and chunks of steps that are about to be stored.
+func (d *driver) sealStates(ctx context.Context, decision *run.Decision) error {
+	steps, chunks := decision.Steps, slices.Clone(decision.Chunks)
+	for i, chunk := range chunks {
+		data, err := d.engine.vault.Seal(ctx, d.chunkRef(chunk), chunk.Data)
+		if err != nil {
+			return err
+		}
+		chunks[i].Data = data
+	}
 	var sealed map[int][]byte
 	for i, step := range steps {
 		if step.State == nil {
@@ -78,19 +107,31 @@ func (d *driver) sealStates(ctx context.Context, steps []run.Step) error {
 	for i, state := range sealed {
 		steps[i].State = state
 	}
+	decision.Chunks = chunks
 	return nil
 }
 
-// openStates replaces the sealed states of stored steps.
-func (d *driver) openStates(ctx context.Context, steps []run.Step) error {
+// openStates replaces the sealed states of stored steps, and adds their chunks.
+func (d *driver) openStates(ctx context.Context, snap *run.Snapshot) error {
+	steps, i := snap.Steps, -1
+	for _, chunk := range snap.Chunks {
+		if i < 0 || steps[i].Path != chunk.Path {
+			i = slices.IndexFunc(steps, func(step run.Step) bool { return step.Path == chunk.Path })
+		}
+		if i < 0 || chunk.Number != len(steps[i].Chunks) {
+			return &corruptError{fmt.Errorf("chunk %d of the state of step %q does not follow another", chunk.Number, chunk.Path)}
+		}
+		data, err := d.open(ctx, d.chunkRef(chunk), chunk.Path, chunk.Data)
+		if err != nil {
+			return err
+		}
+		steps[i].Chunks = append(steps[i].Chunks, data)
+	}
 	for i, step := range steps {
 		if step.State == nil {
 			continue
 		}
-		state, err := d.engine.vault.Open(ctx, d.stateRef(step), step.State)
-		if errors.Is(err, vault.ErrSealed) {
-			return &corruptError{fmt.Errorf("the state of step %q: %w", step.Path, err)}
-		}
+		state, err := d.open(ctx, d.stateRef(step), step.Path, step.State)
 		if err != nil {
 			return err
 		}
@@ -99,6 +140,15 @@ func (d *driver) openStates(ctx context.Context, steps []run.Step) error {
 		}
 	}
 	return nil
+}
+
+// open opens a part of the state of a step.
+func (d *driver) open(ctx context.Context, ref vault.Ref, path string, sealed []byte) ([]byte, error) {
+	plain, err := d.engine.vault.Open(ctx, ref, sealed)
+	if errors.Is(err, vault.ErrSealed) {
+		return nil, &corruptError{fmt.Errorf("the state of step %q: %w", path, err)}
+	}
+	return plain, err
 }
 
 // stateFilesMark begins a stored state that has files. JSON never begins with it.
@@ -132,4 +182,9 @@ func (d *driver) stateRef(step run.Step) vault.Ref {
 		return vault.Ref{Workspace: d.state.snap.WorkspaceID, Table: "steps", ID: d.state.snap.WorkflowID + "/" + step.Path}
 	}
 	return vault.Ref{Workspace: d.state.snap.WorkspaceID, Table: "steps", ID: d.lease.RunID + "/" + step.Path}
+}
+
+// chunkRef returns the location that a chunk is sealed for.
+func (d *driver) chunkRef(c run.Chunk) vault.Ref {
+	return vault.Ref{Workspace: d.state.snap.WorkspaceID, Table: "step_chunks", ID: fmt.Sprintf("%s/%s/%d", d.lease.RunID, c.Path, c.Number)}
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,10 +30,10 @@ type pages struct {
 	result func(page int, r *action.Result)
 }
 
-// progress is the state of test.pages.
+// progress is the state of test.pages. Each item is a chunk; after every third page they
+// are replaced with one.
 type progress struct {
-	Next  int      `json:"next"`
-	Items []string `json:"items"`
+	Next int `json:"next"`
 }
 
 func newPages() *pages { return &pages{} }
@@ -58,10 +59,14 @@ func (p *pages) run(ctx context.Context, req action.Request) (action.Result, err
 		}
 	}
 	item, _ := req.Input["item"].(string)
-	done.Next, done.Items = page+1, append(done.Items, fmt.Sprint(item, page))
-	result := action.Result{Checkpoint: &action.Checkpoint{State: done}}
+	items := append(slices.Clone(req.Chunks), fmt.Append(nil, item, page))
+	done.Next = page + 1
+	result := action.Result{Checkpoint: &action.Checkpoint{State: done, Chunk: items[len(items)-1]}}
+	if done.Next%3 == 0 {
+		result.Checkpoint.Chunk, result.Checkpoint.Restart = bytes.Join(items, []byte(" ")), true
+	}
 	if total, _ := req.Input["pages"].(int); done.Next >= total {
-		result = action.Result{Output: map[string]any{"items": strings.Join(done.Items, " ")}}
+		result = action.Result{Output: map[string]any{"items": string(bytes.Join(items, []byte(" ")))}}
 	}
 	if p.result != nil {
 		p.result(page, &result)
@@ -229,7 +234,7 @@ func TestCheckpointTooLarge(t *testing.T) {
 		w := newWorld(t)
 		w.pages.result = func(page int, r *action.Result) {
 			if page == 1 {
-				r.Checkpoint.State = strings.Repeat("x", w.actor.Workspace.Plan.Limits().OutputBytes)
+				r.Checkpoint.Chunk = make([]byte, w.actor.Workspace.Plan.Limits().OutputBytes-5)
 			}
 		}
 		w.start(w.store)
@@ -251,7 +256,7 @@ func TestCheckpointsReplaceEachOther(t *testing.T) {
 		count := limits.StateBytes/limits.OutputBytes + 2
 		w.pages.result = func(page int, r *action.Result) {
 			if r.Checkpoint != nil {
-				r.Checkpoint.State = map[string]any{"next": page + 1, "fill": strings.Repeat("x", limits.OutputBytes-100)}
+				r.Checkpoint.State = map[string]any{"next": page + 1, "fill": strings.Repeat("x", limits.OutputBytes-1000)}
 			}
 		}
 		w.start(w.store)
@@ -360,7 +365,7 @@ func TestStateIsSealed(t *testing.T) {
 		var states []string
 		st := &hooked{Store: w.store}
 		w.pages.before = func(ctx context.Context, req action.Request, page int) error {
-			states = append(states, string(req.State))
+			states = append(states, fmt.Sprintf("%s %s", req.State, req.Chunks))
 			if page == 1 && len(states) == 2 {
 				<-ctx.Done()
 				return ctx.Err()
@@ -373,6 +378,10 @@ func TestStateIsSealed(t *testing.T) {
 		stored := w.get(id).Steps[0]
 		if stored.State == nil || strings.Contains(string(stored.State), "horse") || strings.Contains(string(stored.Input), "horse") {
 			t.Errorf("the stored state is %q", stored.State)
+		}
+		snap, err := w.store.Snapshot(t.Context(), id)
+		if err != nil || len(snap.Chunks) != 1 || strings.Contains(string(snap.Chunks[0].Data), "horse") {
+			t.Errorf("the stored chunks are %v, %v", snap.Chunks, err)
 		}
 		w.crash(n, st, id)
 		w.start(w.store)

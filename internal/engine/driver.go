@@ -92,7 +92,7 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := d.openStates(ctx, snap.Steps); err != nil {
+	if err := d.openStates(ctx, snap); err != nil {
 		return false, err
 	}
 	d.executions = newExecutions(snap.Ran, program.Timeout)
@@ -173,7 +173,7 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 	sealed, attempts := false, 0
 	done := d.retryStore(ctx, "write a checkpoint", func() (err error) {
 		if !sealed {
-			if err := d.sealStates(ctx, decision.Steps); err != nil {
+			if err := d.sealStates(ctx, &decision); err != nil {
 				return err
 			}
 			sealed = true

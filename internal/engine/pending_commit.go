@@ -32,7 +32,11 @@ type pendingCommit struct {
 	// operations are the operations on tables and keys, one for each step at most.
 	operations []stepOperation
 	// retried are the steps whose operation failed and is tried again.
-	retried  []string
+	retried []string
+	// chunks are what checkpoints add to the states of steps; dropped are the steps whose
+	// earlier ones are deleted.
+	chunks   []run.Chunk
+	dropped  []string
 	files    []file.File // that steps have created
 	holds    []string    // ids of other files that they refer to
 	releases []string    // ids of files that no checkpoint needs any more
@@ -98,6 +102,22 @@ func (c *pendingCommit) addLogs(lines []run.LogLine) {
 	}
 }
 
+// addChunk adds what a checkpoint adds to the state of a step.
+func (c *pendingCommit) addChunk(step *run.Step, data []byte) {
+	c.chunks = append(c.chunks, run.Chunk{Path: step.Path, Number: len(step.Chunks), Data: data})
+	step.Chunks = append(step.Chunks, data)
+}
+
+// dropChunks removes the chunks of the state of a step.
+func (c *pendingCommit) dropChunks(step *run.Step) {
+	if len(step.Chunks) == 0 {
+		return
+	}
+	step.Chunks = nil
+	c.chunks = slices.DeleteFunc(c.chunks, func(chunk run.Chunk) bool { return chunk.Path == step.Path })
+	c.dropped = append(c.dropped, step.Path)
+}
+
 // take moves the collected changes to a decision. A run that ends performs no more
 // operations.
 func (c *pendingCommit) take(decision run.Decision) run.Decision {
@@ -122,6 +142,7 @@ func (c *pendingCommit) take(decision run.Decision) run.Decision {
 	c.rev++
 	decision.Rev, decision.Attempts, decision.Logs, decision.Logged = c.rev, c.attempts, c.logs, c.logged
 	decision.Unanswered, decision.Retried = c.unanswered, c.retried
+	decision.Chunks, decision.DroppedChunks = c.chunks, c.dropped
 	decision.Files, decision.Holds, decision.Releases = c.files, c.holds, c.releases
 	c.discard()
 	return decision
@@ -130,6 +151,6 @@ func (c *pendingCommit) take(decision run.Decision) run.Decision {
 // discard drops the collected changes.
 func (c *pendingCommit) discard() {
 	c.steps, c.attempts, c.logs, c.unanswered, c.progress = c.steps[:0], nil, nil, nil, false
-	c.operations, c.retried = nil, nil
+	c.operations, c.retried, c.chunks, c.dropped = nil, nil, nil, nil
 	c.files, c.holds, c.releases, c.awaited = nil, nil, nil, false
 }

@@ -86,7 +86,7 @@ func (s *runState) restore(program *workflow.Program, vars map[string]any) error
 	}
 	for _, step := range s.snap.Steps {
 		s.seq, s.changes.rev = max(s.seq, step.Seq), max(s.changes.rev, step.Rev)
-		s.size += len(step.Input) + len(step.Output) + len(step.State)
+		s.size += len(step.Input) + len(step.Output) + stateSize(&step)
 		s.files = s.files || step.HasFiles()
 		p, counts, err := s.find(step.Path)
 		if err != nil {

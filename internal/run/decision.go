@@ -71,6 +71,10 @@ type Decision struct {
 	// Retried are the paths of steps whose operation failed and is tried again. Their
 	// answers are removed. None of them has an operation in the same decision.
 	Retried []string
+	// Chunks are what checkpoints add to the states of steps. DroppedChunks are the
+	// paths of steps whose earlier chunks are deleted.
+	Chunks        []Chunk
+	DroppedChunks []string
 	// Logs are the new log lines.
 	Logs []LogLine
 	// Files are the files that the steps have created. Holds are the ids of other
@@ -96,6 +100,13 @@ type Decision struct {
 	WakeAt  time.Time
 	// Finish ends the run.
 	Finish *Finish
+}
+
+// Chunk is what a checkpoint has added to the state of a step. It is stored sealed.
+type Chunk struct {
+	Path   string // of the step
+	Number int    // from 0
+	Data   []byte
 }
 
 // Operation is the operation of a step on a table or a key.

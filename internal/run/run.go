@@ -210,6 +210,8 @@ type Step struct {
 	// step that has succeeded and whose output is masked because of the mask of a step,
 	// it is the real output; of an open foreach, the real items. It is stored sealed.
 	State []byte
+	// Chunks are what checkpoints have added to State. They are stored apart, each once.
+	Chunks [][]byte
 	// CheckpointAttempt is the attempt that returned the last checkpoint; 0 if there
 	// is none.
 	CheckpointAttempt int

@@ -16,4 +16,6 @@ type Snapshot struct {
 	Ran time.Duration
 	// Logged is the total size of the log lines, in bytes.
 	Logged int
+	// Chunks are the chunks of the states of open steps, by path and number.
+	Chunks []Chunk
 }

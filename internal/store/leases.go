@@ -33,6 +33,7 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 		return []database.Query{
 			database.Collect(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
 			database.Collect(&snapshot.Steps, selectStep+whereRun, []any{runID}, scanStep),
+			database.Collect(&snapshot.Chunks, `SELECT path, number, data FROM step_chunks WHERE run_id = $1 ORDER BY path, number`, []any{runID}, scanChunk),
 			{Statement: `SELECT w.plan, q.ran, q.logged FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, Args: []any{runID},
 				Each: func(r database.Row) error {
 					return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran), &snapshot.Logged)
@@ -152,7 +153,17 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 			return err
 		}
 	}
+	for _, path := range d.DroppedChunks {
+		if err := tx.Do(`DELETE FROM step_chunks WHERE run_id = $1 AND path = $2`, r.ID, path); err != nil {
+			return err
+		}
+	}
 	failpoint.Hit(failpoint.MidCheckpoint, r.ID)
+	for _, chunk := range d.Chunks {
+		if err := insertChunk(tx, r.ID, chunk); err != nil {
+			return err
+		}
+	}
 	for i, line := range d.Logs {
 		if err := insertLog(tx, r.ID, d.Rev, i, line); err != nil {
 			return err
@@ -230,6 +241,17 @@ func insertAttempt(tx *transaction, runID string, a run.Attempt) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run_id, path, attempt) DO NOTHING`,
 		runID, a.Path, a.Number, a.StartedAt, a.FinishedAt, a.Error.Code, a.Error.Message)
 	return err
+}
+
+// insertChunk writes a chunk once, even if its commit is retried.
+func insertChunk(tx *transaction, runID string, c run.Chunk) error {
+	return tx.Do(`INSERT INTO step_chunks (run_id, path, number, data) VALUES ($1, $2, $3, $4) ON CONFLICT (run_id, path, number) DO NOTHING`,
+		runID, c.Path, c.Number, c.Data)
+}
+
+func scanChunk(r database.Row) (c run.Chunk, err error) {
+	err = r.Scan(&c.Path, &c.Number, &c.Data)
+	return c, err
 }
 
 func (s *Store) finish(tx *transaction, r run.Run, d run.Decision) error {

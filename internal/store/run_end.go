@@ -88,6 +88,9 @@ func (s *Store) cancelOpenSteps(tx *transaction, runID string, at time.Time) err
 		WHERE run_id = $2 AND status IN ('running', 'waiting')`, at, runID); err != nil {
 		return err
 	}
+	if err := tx.Do(`DELETE FROM step_chunks WHERE run_id = $1`, runID); err != nil {
+		return err
+	}
 	return s.cancelChildren(tx, runID, at)
 }
 

@@ -23,6 +23,7 @@ var partsOfRun = []part{
 	{"run_drafts", "run_id", "run_id"},
 	{"early_answers", "run_id", "path"},
 	{"step_attempts", "run_id", "path, attempt"},
+	{"step_chunks", "run_id", "path, number"},
 	{"step_logs", "run_id", "rev, line"},
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 7
+const Schema = 8
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -103,6 +103,7 @@ func runTables() []Table {
 		{Name: "early_answers", Key: "run_id path", Text: "run_id path value"},
 		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
 		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},
+		{Name: "step_chunks", Key: "run_id path number", Text: "run_id path", Int: "number", Bytes: "data"},
 		{Name: "run_remains", Key: "run_id", Text: "run_id"},
 	}
 }

@@ -24,6 +24,9 @@ var invariants = map[string]string{
 		SELECT id FROM runs WHERE (finished_at IS NULL) <> (status = 'running')`,
 	"a run that has ended has no open steps": `
 		SELECT s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE r.status <> 'running' AND s.status IN ('running', 'waiting')`,
+	"the chunks of a state belong to a step that is open": `
+		SELECT c.run_id FROM step_chunks c LEFT JOIN steps s ON s.run_id = c.run_id AND s.path = c.path
+		LEFT JOIN run_remains m ON m.run_id = c.run_id WHERE m.run_id IS NULL AND (s.status IS NULL OR s.status NOT IN ('running', 'waiting'))`,
 	"a step that has settled has no checkpoint, and only one that has succeeded a state": `
 		SELECT run_id FROM steps WHERE status NOT IN ('running', 'waiting') AND (state IS NOT NULL AND status <> 'succeeded' OR checkpoint_attempt <> 0)`,
 	"a step belongs to a run, or to one that is being removed": `

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/actiontest"
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
@@ -153,9 +154,8 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 	}
 	result, err := entry.Action.Run(t.Context(), req)
 	for err == nil && result.Checkpoint != nil {
-		if req.State, err = json.Marshal(result.Checkpoint.State); err == nil {
-			result, err = entry.Action.Run(t.Context(), req)
-		}
+		actiontest.Resume(t, &req, result.Checkpoint)
+		result, err = entry.Action.Run(t.Context(), req)
 	}
 	if err != nil {
 		t.Fatal(err)

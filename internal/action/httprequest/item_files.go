@@ -36,7 +36,7 @@ type end struct {
 // checkpoint returns the state before the next page.
 func (at progress) checkpoint(ctx context.Context, req action.Request) (action.Result, error) {
 	// The files of a trial are not recorded between its calls, so they could not be read.
-	if req.Files != nil && !req.Run.Trial && req.MaxOutput > 0 && len(at.Items) > req.MaxOutput/2 {
+	if req.Files != nil && !req.Run.Trial && req.MaxOutput > 0 && at.size() > req.MaxOutput/2 {
 		if err := at.spill(ctx, req); err != nil {
 			return action.Result{}, err
 		}
@@ -45,7 +45,25 @@ func (at progress) checkpoint(ctx context.Context, req action.Request) (action.R
 	for i, f := range at.Files {
 		files[i] = f.file()
 	}
-	return action.Result{Checkpoint: &action.Checkpoint{State: at, Files: files}}, nil
+	return action.Result{Checkpoint: &action.Checkpoint{State: at, Chunk: at.page().encode(), Restart: at.restart, Files: files}}, nil
+}
+
+// size returns the size of the items that are not in files.
+func (at progress) size() int {
+	size := 0
+	for _, c := range at.chunks {
+		size += len(c.items)
+	}
+	return size
+}
+
+// items returns the items that are not in files.
+func (at progress) items() (any, error) {
+	var lists []json.RawMessage
+	for _, c := range at.chunks {
+		lists = append(lists, c.items)
+	}
+	return expr.FromJSON(joinItems(lists...))
 }
 
 // finish returns the output after the last page. If there are files, they are joined by
@@ -55,7 +73,7 @@ func (at progress) finish(ctx context.Context, req action.Request, e end) (actio
 		at.End = &e
 		return at.checkpoint(ctx, req)
 	}
-	items, err := expr.FromJSON(at.Items)
+	items, err := at.items()
 	if err != nil {
 		return action.Result{}, err
 	}
@@ -66,15 +84,22 @@ func (e end) output(items any, pages int) map[string]any {
 	return map[string]any{"items": items, "pages": pages, "more": e.More, "status": e.Status, "headers": e.Headers}
 }
 
-// spill writes the items of the state to a file.
+// spill writes the items of the state to a file. What remains of the chunks is one with
+// their hashes.
 func (at *progress) spill(ctx context.Context, req action.Request) error {
 	f, err := writeList(ctx, req, action.NewFile{Name: "items.part.ndjson", Type: listfile.Type}, func(w *listfile.Writer) error {
 		return at.writeItems(req, w)
 	})
-	if err == nil {
-		at.Files, at.Items = append(at.Files, itemFile{ID: f.ID, Size: f.Size}), json.RawMessage("[]")
+	if err != nil {
+		return err
 	}
-	return err
+	at.Files = append(at.Files, itemFile{ID: f.ID, Size: f.Size})
+	var seen []byte
+	for _, c := range at.chunks {
+		seen = append(seen, c.seen...)
+	}
+	at.chunks, at.restart = []chunk{{seen: seen}}, true
+	return nil
 }
 
 // join writes the list file and returns the output.
@@ -116,7 +141,7 @@ func writeList(ctx context.Context, req action.Request, f action.NewFile, write 
 
 // writeItems writes the items of the state, without what must not be stored.
 func (at progress) writeItems(req action.Request, w *listfile.Writer) error {
-	items, err := expr.FromJSON(at.Items)
+	items, err := at.items()
 	if err != nil {
 		return err
 	}

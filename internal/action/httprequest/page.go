@@ -1,10 +1,7 @@
 package httprequest
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,29 +19,50 @@ import (
 // PaginationFailed is the code of pages that cannot be followed.
 const PaginationFailed = "pagination_failed"
 
-// progress is the state of a step after a page: what it has read and where the next
-// page is.
+// progress is the state of a step after a page: how much it has read and where the next
+// page is. What it has read is in the chunks of the state, one for each page.
 type progress struct {
-	Pages int             `json:"pages"`
-	Items json.RawMessage `json:"items"`
+	Pages int `json:"pages"`
 	// Cursor, Offset and URL locate the next page, depending on the style.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
 	Offset int             `json:"offset,omitempty"`
 	URL    string          `json:"url,omitempty"`
-	// Seen has a hash of each cursor or URL so far.
-	Seen string `json:"seen,omitempty"`
-	// Files have the items before Items. End is set after the last page.
+	// Files have the items before those of the chunks. End is set after the last page.
 	Files []itemFile `json:"files,omitempty"`
 	End   *end       `json:"end,omitempty"`
+	// Items and Seen are what earlier releases had in place of chunks.
+	Items json.RawMessage `json:"items,omitempty"`
+	Seen  string          `json:"seen,omitempty"`
+
+	chunks  []chunk // the last one is that of the page that is being read
+	restart bool    // all chunks are replaced with the last one
 }
+
+// newProgress returns the progress of a step after its last checkpoint.
+func newProgress(req action.Request, start int) (progress, error) {
+	at := progress{Offset: start, chunks: make([]chunk, len(req.Chunks)+1)}
+	if req.State == nil {
+		return at, nil
+	}
+	err := json.Unmarshal(req.State, &at)
+	for i, encoded := range req.Chunks {
+		at.chunks[i] = decodeChunk(encoded)
+	}
+	if at.Items != nil {
+		*at.page(), at.restart = chunk{[]byte(at.Seen), at.Items}, true
+		at.Items, at.Seen = nil, ""
+	}
+	return at, err
+}
+
+// page returns the chunk of the page that is being read.
+func (at *progress) page() *chunk { return &at.chunks[len(at.chunks)-1] }
 
 // readPage requests the next page. While more follow, the result is a checkpoint.
 func readPage(ctx context.Context, client Client, req action.Request, p *pagination) (action.Result, error) {
-	at := progress{Items: json.RawMessage("[]"), Offset: p.start}
-	if req.State != nil {
-		if err := json.Unmarshal(req.State, &at); err != nil {
-			return action.Result{}, err
-		}
+	at, err := newProgress(req, p.start)
+	if err != nil {
+		return action.Result{}, err
 	}
 	if at.End != nil {
 		return at.join(ctx, req)
@@ -63,7 +81,8 @@ func readPage(ctx context.Context, client Client, req action.Request, p *paginat
 	if err != nil {
 		return action.Result{}, expressionFailure("items", err)
 	}
-	if err := at.add(list); err != nil {
+	at.Pages++
+	if err := at.page().add(list); err != nil {
 		return action.Result{}, err
 	}
 	more, err := p.advance(&at, call.URL, resp, env, len(list))
@@ -254,36 +273,17 @@ func (at *progress) setURL(requested, answered string, next any) error {
 	return at.see("URL", []byte(at.URL))
 }
 
-// hashLength is the length of an encoded hash in Seen.
-const hashLength = 8
-
 // see records a cursor or URL. It fails if an earlier page already had it.
 func (at *progress) see(kind string, position []byte) error {
-	sum := sha256.Sum256(position)
-	hash := base64.RawURLEncoding.EncodeToString(sum[:6])
-	for i := 0; i < len(at.Seen); i += hashLength {
-		if at.Seen[i:i+hashLength] == hash {
-			return paginationFailure(fmt.Sprintf("page %d has the same %s of the next page as page %d: the pages would repeat without end", at.Pages, kind, i/hashLength+1))
+	hash := hashPosition(position)
+	before := 0
+	for _, c := range at.chunks {
+		if i := c.indexOf(hash); i >= 0 {
+			return paginationFailure(fmt.Sprintf("page %d has the same %s of the next page as page %d: the pages would repeat without end", at.Pages, kind, before+i+1))
 		}
+		before += c.positions()
 	}
-	at.Seen += hash
-	return nil
-}
-
-// add appends the items of a page.
-func (at *progress) add(list []any) error {
-	at.Pages++
-	if len(list) == 0 {
-		return nil
-	}
-	encoded, err := strictjson.Encode(list)
-	if err != nil {
-		return err
-	}
-	if len(at.Items) > len("[]") {
-		encoded = bytes.Join([][]byte{at.Items[:len(at.Items)-1], encoded[1:]}, []byte(","))
-	}
-	at.Items = encoded
+	at.page().seen = append(at.page().seen, hash...)
 	return nil
 }
 

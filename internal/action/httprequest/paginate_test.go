@@ -1,6 +1,8 @@
 package httprequest_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/actiontest"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
@@ -34,6 +37,8 @@ type pages struct {
 	maxOutput   int
 	files       *memory // nil for none
 	held        []int   // how many files each checkpoint has
+	chunks      []string
+	state       string // to begin with
 }
 
 func newPages(t *testing.T, handler http.HandlerFunc) *pages {
@@ -62,6 +67,9 @@ func (p *pages) read(with map[string]any) (map[string]any, *action.Failure) {
 		Log:  func(_ action.Level, message string) { p.logs = append(p.logs, message) },
 		Mask: hideTokens,
 	}
+	if p.state != "" {
+		req.State = []byte(p.state)
+	}
 	if p.files != nil {
 		req.Files = p.files
 	}
@@ -80,9 +88,8 @@ func (p *pages) read(with map[string]any) (map[string]any, *action.Failure) {
 		}
 		p.checkpoints++
 		p.held = append(p.held, len(result.Checkpoint.Files))
-		if req.State, err = json.Marshal(result.Checkpoint.State); err != nil {
-			p.t.Fatal(err)
-		}
+		p.chunks = append(p.chunks, string(result.Checkpoint.Chunk))
+		actiontest.Resume(p.t, &req, result.Checkpoint)
 	}
 }
 
@@ -367,9 +374,7 @@ func TestPageIsRepeatedAfterFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if req.State, err = json.Marshal(first.Checkpoint.State); err != nil {
-		t.Fatal(err)
-	}
+	actiontest.Resume(t, &req, first.Checkpoint)
 	for range 2 { // the result of the first call is lost
 		if _, err = httprequest.Entry(client).Action.Run(t.Context(), req); err != nil {
 			t.Fatal(err)
@@ -380,6 +385,40 @@ func TestPageIsRepeatedAfterFailure(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"k/1", "k/2", "k/2"}, p.keys); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A checkpoint writes the page, not what was read before it.
+func TestChunkOfPage(t *testing.T) {
+	t.Parallel()
+	p := newPages(t, byOffset)
+	p.read(map[string]any{"url": "/a", "paginate": map[string]any{"style": "offset", "items": "body.items", "size": 2}})
+	if diff := cmp.Diff([]string{"\n[0,1]", "\n[2,3]"}, p.chunks); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A step that an earlier release has begun, whose state has no chunks, continues.
+func TestStateWithoutChunks(t *testing.T) {
+	t.Parallel()
+	p := newPages(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+		fmt.Fprintf(w, `{"items": [%d], "next": %d}`, n, (n+1)%4)
+	})
+	sum := func(cursor string) string {
+		hash := sha256.Sum256([]byte(cursor))
+		return base64.RawURLEncoding.EncodeToString(hash[:6])
+	}
+	p.state = fmt.Sprintf(`{"pages": 2, "items": [0, 1], "cursor": 2, "offset": 2, "seen": %q}`, sum("1")+sum("2"))
+	paginate := map[string]any{"style": "cursor", "items": "body.items", "next": "body.next", "max_pages": 4}
+	output, failure := p.read(map[string]any{"url": "/a", "paginate": paginate})
+	if diff := cmp.Diff([]any{0, 1, 2, 3}, output["items"]); failure != nil || diff != "" {
+		t.Error(failure, diff)
+	}
+	paginate["max_pages"] = 10
+	_, failure = p.read(map[string]any{"url": "/a", "paginate": paginate})
+	if failure == nil || !strings.Contains(failure.Message, "page 5 has the same cursor of the next page as page 1") {
+		t.Errorf("the failure is %v", failure)
 	}
 }
 

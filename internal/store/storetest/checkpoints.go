@@ -69,8 +69,59 @@ func testCheckpoints(t *testing.T, w *harness) {
 		equal(t, "rows", w.count(t, `SELECT count(*) FROM steps WHERE run_id = $1 AND state IS NULL AND checkpoint_attempt = 0`, r.ID), 1)
 	})
 
+	t.Run("have chunks", func(t *testing.T) { testChunks(t, w) })
 	t.Run("hold and release files", func(t *testing.T) { testCheckpointFiles(t, w) })
 	t.Run("lose the references of an earlier attempt", func(t *testing.T) { testFilesOfAttempts(t, w) })
+}
+
+// testChunks adds chunks to states, replaces and removes them.
+func testChunks(t *testing.T, w *harness) {
+	ctx, ws := t.Context(), w.workspace(t)
+	wf := w.workflow(t, ws.ID)
+	start := func(t *testing.T) run.Run {
+		t.Helper()
+		r := w.start(t, wf, "node_1")
+		for i := range 12 { // "10" follows "9"
+			d := checkpoint(i+1, 1, "state")
+			d.Chunks = []run.Chunk{{Path: "a", Number: i, Data: []byte{0, 0xff, byte(i)}}}
+			for range 2 { // a commit can be repeated
+				returns(w.Commit(ctx, firstLease(r), r, d))(t, "commit", true)
+			}
+		}
+		return r
+	}
+	chunks := func(t *testing.T, r run.Run) (chunks []run.Chunk) {
+		t.Helper()
+		return found(w.Snapshot(ctx, r.ID))(t).Chunks
+	}
+	r := start(t)
+	var all []run.Chunk
+	for i := range 12 {
+		all = append(all, run.Chunk{Path: "a", Number: i, Data: []byte{0, 0xff, byte(i)}})
+	}
+	equal(t, "chunks", chunks(t, r), all)
+
+	lost := checkpoint(13, 1, "state")
+	lost.DroppedChunks, lost.Chunks = []string{"a"}, []run.Chunk{{Path: "a", Data: []byte("lost")}}
+	lease := firstLease(r)
+	lease.Epoch++
+	returns(w.Commit(ctx, lease, r, lost))(t, "commit under another lease", false)
+	equal(t, "chunks", chunks(t, r), all)
+
+	replaced := []run.Chunk{{Path: "a", Data: []byte("all")}, {Path: "b", Data: []byte("other")}}
+	d := checkpoint(13, 1, "state")
+	d.Chunks, d.DroppedChunks = replaced, []string{"a"}
+	returns(w.Commit(ctx, firstLease(r), r, d))(t, "commit", true)
+	equal(t, "replaced", chunks(t, r), replaced)
+	d = run.Decision{Rev: 14, DroppedChunks: []string{"a"}}
+	returns(w.Commit(ctx, firstLease(r), r, d))(t, "commit", true)
+	equal(t, "those of the other step", chunks(t, r), replaced[1:])
+
+	r = start(t)
+	cut := newFinish(t, r, run.Failed)
+	cut.Finish.CutShort = true
+	returns(w.Commit(ctx, firstLease(r), r, cut))(t, "end", true)
+	equal(t, "rows of the run that was cut short", w.count(t, `SELECT count(*) FROM step_chunks WHERE run_id = $1`, r.ID), 0)
 }
 
 // checkpoint returns a decision with a step that has a state.
