@@ -13,12 +13,13 @@ LDFLAGS = -s -w -X $(MODULE)/internal/config.Version=$(VERSION)
 # Without -trimpath, a clone in another directory could not use what is in the build cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
-LINTER  := bin/golangci-lint
-TESTSUM := bin/gotestsum
+LINTER    := bin/golangci-lint
+TESTSUM   := bin/gotestsum
+VULNCHECK := bin/govulncheck
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build web pictures check test test-long race lint gen verify verify-tidy verify-gen bench fuzz fuzz-api clean
+.PHONY: help run build web pictures check test test-long race lint gen verify verify-tidy verify-gen bench fuzz fuzz-api audit clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,12 +56,13 @@ lint: $(LINTER) ## Run the linters on PKG (./...)
 	$(LINTER) run $(PKG)
 
 # The tools have a module of their own, so that their dependencies stay out of ours.
-$(LINTER) $(TESTSUM): tools/go.mod tools/go.sum
+$(LINTER) $(TESTSUM) $(VULNCHECK): tools/go.mod tools/go.sum
 	go -C tools build -o ../$@ $(TOOL)
 	@touch $@
 
 $(LINTER): TOOL := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TESTSUM): TOOL := gotest.tools/gotestsum
+$(VULNCHECK): TOOL := golang.org/x/vuln/cmd/govulncheck
 
 gen: ## Regenerate generated files
 	go generate ./...
@@ -104,6 +106,14 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 # FUZZTIME has a default above, which is that of make fuzz.
 fuzz-api: ## Send requests made from the API's document to the server for FUZZTIME (10m); FUZZ_SEED repeats a run
 	STEPMILL_FUZZ_TIME=$(if $(filter file,$(origin FUZZTIME)),10m,$(FUZZTIME)) go test -count=1 -timeout 0 -v -run '^TestAPI$$' ./test/fuzzapi
+
+# Belongs to no test lane: a new advisory says nothing about the change under test. The
+# second audit runs even if the first one fails.
+audit: $(VULNCHECK) ## Look for known vulnerabilities in dependencies; needs the internet
+	@failed=; \
+	$(VULNCHECK) ./... || failed="$$failed govulncheck"; \
+	npm audit --prefix web --omit=dev || failed="$$failed npm-audit"; \
+	test -z "$$failed" || { echo "audit: failed:$$failed" >&2; exit 1; }
 
 clean: ## Remove built files
 	rm -rf bin
