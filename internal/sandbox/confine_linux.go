@@ -12,7 +12,8 @@ import (
 // confine sets kernel limits as the last line of defense. A huge allocation fails
 // and ends this process instead of exhausting the machine. No file can be opened
 // or written, and there are no core dumps. If the machine runs out of memory,
-// the kernel kills this process before the server.
+// the kernel kills this process before the server. System calls that scripts do not
+// need fail.
 func confine(memory int64) error {
 	// Some containers do not allow this.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
@@ -40,7 +41,7 @@ func confine(memory int64) error {
 			return fmt.Errorf("set resource limit %d: %w", limit.resource, err)
 		}
 	}
-	return nil
+	return filterSystemCalls()
 }
 
 // headroom returns how much more the process may map. It exceeds the memory limit

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if len(os.Args) == 2 && runProbe(os.Args[1]) {
+		return
+	}
 	if len(os.Args) == 3 && os.Args[1] == "liar" {
 		// A child that breaks the protocol. An argument cannot have zero bytes.
 		text, err := strconv.Unquote(os.Args[2])

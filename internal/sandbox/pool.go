@@ -52,7 +52,9 @@ type Pool struct {
 	close   context.CancelFunc
 	mu      sync.Mutex
 	warm    []*child // most recently used last
-	running sync.WaitGroup
+	// launcher is used under the lock.
+	launcher launcher
+	running  sync.WaitGroup
 	// processes counts running processes, started all that were ever started.
 	processes, started atomic.Int64
 }
@@ -67,6 +69,9 @@ func New(config Config) *Pool {
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
+	}
+	if !canFilter() {
+		config.Log.Warn("scripts run without a filter for system calls; it needs Linux on amd64 or arm64, and a kernel with seccomp")
 	}
 	config.Size = max(config.Size, 1)
 	p := &Pool{
@@ -207,7 +212,7 @@ func (p *Pool) acquire() (*child, error) {
 			return c, nil
 		}
 	}
-	c, err := startChild(p.config.Command)
+	c, err := p.launcher.start(p.closing, p.config.Command)
 	if err != nil {
 		p.config.Log.Error("cannot start a script process", "error", err)
 		return nil, &Failure{Kind: Lost, Message: "the server could not start a process for the script"}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package sandbox
+
+import "context"
+
+// launcher starts child processes.
+type launcher struct{}
+
+func (launcher) start(_ context.Context, command []string) (*child, error) {
+	return startChild(command)
+}
