@@ -60,8 +60,7 @@ check_web() {
 	sh scripts/web.sh check
 }
 
-require_go
-require_node
+require node
 changed >"$scratch/changed" || fail "git could not list the changed files; run make test instead"
 changed_packages >"$scratch/changed-packages"
 affected_packages >"$scratch/affected"

@@ -1,6 +1,6 @@
 # Functions shared by the test lanes: progress, the final result, and the tools
-# that tests need. A missing tool is installed or reported as an error; no test
-# is skipped because a tool is missing.
+# that tests need. Missing software is installed or reported as an error; no test
+# is skipped because something is missing.
 # shellcheck shell=sh
 
 started=$(date +%s)
@@ -136,76 +136,115 @@ require_go() {
 	export GOFLAGS
 }
 
-# Reports whether there is a C compiler with the C library's headers: cgo needs both.
+# Checks Go and the given software: cc, node, chromium, postgres, pgbouncer, web_packages
+# or receivers_packages. Lists all that is missing and what installing it changes on the
+# machine, and then installs it. STEPMILL_TEST_INSTALL=0 stops instead.
+require() {
+	require_go
+	missing=
+	for item in "$@"; do
+		"has_$item" || missing="$missing $item"
+	done
+	[ -n "$missing" ] || return 0
+	step "missing"
+	for item in $missing; do printf '%s\n' "- $(advice "$item")"; done
+	[ "${STEPMILL_TEST_INSTALL:-1}" != 0 ] || fail "STEPMILL_TEST_INSTALL is 0, so nothing was installed; install what is listed above"
+	step "installing it; set STEPMILL_TEST_INSTALL=0 to install it yourself"
+	for item in $missing; do printf '%s\n' "- $(changes "$item")"; done
+	for item in $missing; do
+		"install_$item" || :
+		"has_$item" || fail "could not install: $(advice "$item")"
+	done
+}
+
+# Says what an item is needed for and how to install it.
+advice() {
+	case $1 in
+	cc) echo "a C compiler with the C library's headers, for the race detector ($(go env CC) did not work):" \
+		"install gcc and libc6-dev (Debian, Ubuntu), gcc and glibc-devel (Fedora) or gcc and musl-dev (Alpine)" ;;
+	node) echo "Node 20 or newer with npm (found: $(node --version 2>/dev/null || echo none)), for the dashboard and the delivery tests: install nodejs and npm, or see https://nodejs.org" ;;
+	chromium) echo "Chromium, for the browser journeys: install chromium (Debian, Fedora, Alpine), or set CHROMIUM to its path" ;;
+	postgres) echo "PostgreSQL 14 or newer, for the tests of the PostgreSQL store: install postgresql (Debian, Ubuntu, Alpine)," \
+		"postgresql-server (Fedora) or postgresql@17 (Homebrew), or set STEPMILL_TEST_PG_BIN to the folder that contains initdb" ;;
+	pgbouncer) echo "PgBouncer, for the tests of the PostgreSQL store: install pgbouncer" ;;
+	web_packages) echo "the npm packages of the dashboard: run npm ci --prefix web --ignore-scripts" ;;
+	receivers_packages) echo "the npm packages of the delivery tests: run npm ci --prefix test/receivers --ignore-scripts" ;;
+	esac
+}
+
+# Says what installing an item changes.
+changes() {
+	case $1 in
+	cc) echo "apt-get install gcc libc6-dev, as root" ;;
+	node) echo "apt-get install nodejs npm, as root" ;;
+	chromium) echo "apt-get install chromium, as root" ;;
+	postgres) echo "apt-get install postgresql-common postgresql, as root;" \
+		"create_main_cluster = false in /etc/postgresql-common/createcluster.conf, so that no server starts" ;;
+	pgbouncer) echo "apt-get install pgbouncer, as root" ;;
+	web_packages) echo "npm ci in web: writes web/node_modules" ;;
+	receivers_packages) echo "npm ci in test/receivers: writes test/receivers/node_modules" ;;
+	esac
+}
+
+# cgo needs a C compiler and the C library's headers, and the race detector needs cgo
+# (except on macOS).
 has_cc() {
+	[ "$(uname -s)" != Darwin ] || return 0
 	# shellcheck disable=SC2046 # CC may carry arguments
 	printf '#include <stdlib.h>\n' | $(go env CC) -fsyntax-only -x c - >/dev/null 2>&1
 }
 
-# The race detector needs cgo, and cgo needs a C compiler (except on macOS).
-require_cc() {
-	[ "$(uname -s)" != Darwin ] || return 0
-	if ! has_cc; then
-		step "no working C compiler found: installing gcc"
-		install_packages gcc libc6-dev || :
-		has_cc || fail "the race detector needs a C compiler and the C library's headers ($(go env CC) did not work);" \
-			"install gcc and libc6-dev (Debian, Ubuntu), gcc and glibc-devel (Fedora) or gcc and musl-dev (Alpine)"
-	fi
-}
+install_cc() { install_packages gcc libc6-dev; }
 
-# The dashboard is built with Node, and the delivery tests verify signatures with
-# libraries from npm.
-require_node() {
-	if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
-		step "Node not found: installing nodejs and npm"
-		install_packages nodejs npm || :
-	fi
-	for tool in node npm; do
-		command -v "$tool" >/dev/null 2>&1 || fail "$tool is not installed; the dashboard and the delivery tests need Node 20 or newer: https://nodejs.org"
-	done
+has_node() {
+	command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || return 1
 	version=$(node --version)
 	major=${version#v}
-	[ "${major%%.*}" -ge 20 ] || fail "found Node $version; the dashboard and the delivery tests need Node 20 or newer: https://nodejs.org"
+	[ "${major%%.*}" -ge 20 ]
 }
 
-# The browser journeys need Chromium.
-require_chromium() {
-	if [ -z "${CHROMIUM:-}" ]; then
-		if ! CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome); then
-			step "Chromium not found: installing chromium"
-			install_packages chromium || :
-			CHROMIUM=$(command -v chromium) ||
-				fail "the browser journeys need Chromium: install chromium (Debian, Fedora, Alpine), or set CHROMIUM to its path"
-		fi
-		export CHROMIUM
-	fi
+install_node() { install_packages nodejs npm; }
+
+has_chromium() {
+	[ -n "${CHROMIUM:-}" ] || CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || return 1
+	export CHROMIUM
 }
+
+install_chromium() { install_packages chromium; }
 
 has_postgres() {
-	command -v initdb >/dev/null 2>&1 ||
+	[ -n "${STEPMILL_TEST_PG_BIN:-}" ] || command -v initdb >/dev/null 2>&1 ||
 		ls /usr/lib/postgresql/*/bin/initdb /usr/pgsql-*/bin/initdb /usr/libexec/postgresql*/initdb \
 			/opt/homebrew/opt/postgresql*/bin/initdb /usr/local/opt/postgresql*/bin/initdb 2>/dev/null | grep -q .
 }
 
-has_pgbouncer() { command -v pgbouncer >/dev/null 2>&1 || [ -x /usr/sbin/pgbouncer ]; }
-
 # The tests start their own PostgreSQL servers. Debian's package would also start
 # a system-wide one, which create_main_cluster = false prevents.
-require_postgres() {
-	if [ -z "${STEPMILL_TEST_PG_BIN:-}" ] && ! has_postgres; then
-		step "PostgreSQL not found: installing postgresql"
-		install_packages postgresql-common &&
-			as_root sed -i 's/^#create_main_cluster .*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf &&
-			install_packages postgresql || :
-		has_postgres || fail "the tests of the PostgreSQL store need PostgreSQL 14 or newer: install postgresql (Debian, Ubuntu, Alpine)," \
-			"postgresql-server (Fedora) or postgresql@17 (Homebrew), or set STEPMILL_TEST_PG_BIN to the folder that contains initdb"
-	fi
-	if ! has_pgbouncer; then
-		step "PgBouncer not found: installing pgbouncer"
-		install_packages pgbouncer || :
-		has_pgbouncer || fail "the tests of the PostgreSQL store need PgBouncer: install pgbouncer"
-	fi
+install_postgres() {
+	install_packages postgresql-common &&
+		as_root sed -i 's/^#create_main_cluster .*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf &&
+		install_packages postgresql
 }
+
+has_pgbouncer() { command -v pgbouncer >/dev/null 2>&1 || [ -x /usr/sbin/pgbouncer ]; }
+
+install_pgbouncer() { install_packages pgbouncer; }
+
+# Reports whether the npm packages in a directory are those of its lock file.
+has_npm_packages() {
+	[ -f "$1/node_modules/.package-lock.json" ] && ! [ "$1/package-lock.json" -nt "$1/node_modules/.package-lock.json" ]
+}
+
+install_npm_packages() { npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund; }
+
+has_web_packages() { has_npm_packages web; }
+
+install_web_packages() { install_npm_packages web; }
+
+# The tests that verify signatures and files use other people's libraries.
+has_receivers_packages() { has_npm_packages test/receivers; }
+
+install_receivers_packages() { install_npm_packages test/receivers; }
 
 check_format() {
 	find . \( -name .git -o -name node_modules -o -name testdata -o -path ./bin \) -prune -o \
@@ -255,10 +294,3 @@ go_test() {
 # is C code translated to Go. Tests that use it run several times faster, and our own
 # code is still instrumented.
 go_test_race() { CGO_ENABLED=1 go_test "$@" -race -gcflags='modernc.org/...=-race=false'; }
-
-# Installs the npm packages of the tests that verify signatures and files with other
-# people's libraries.
-receivers_packages() {
-	step "npm packages for the tests"
-	npm ci --prefix test/receivers --ignore-scripts --no-audit --no-fund
-}

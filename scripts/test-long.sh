@@ -45,13 +45,8 @@ for part; do
 	esac
 done
 
-require_go
-require_cc
-require_node
-require_chromium
-require_postgres
+require cc node chromium postgres pgbouncer web_packages receivers_packages
 list_packages
-receivers_packages
 
 for part; do
 	try "$part" "$(echo "$part" | tr - _)"

@@ -16,12 +16,8 @@ unit() { go_test "$(cat "$scratch/unit")" -parallel 4; }
 black_box() { go_test "$(cat "$scratch/blackbox")" -count=1 -p 4; }
 on_postgres() { STEPMILL_TEST_DATABASE=postgres go_test ./test/crash -count=1; }
 
-require_go
-require_node
-require_chromium
-require_postgres
+require node chromium postgres pgbouncer web_packages receivers_packages
 list_packages
-receivers_packages
 
 try "gofmt" check_format
 # The journeys wait more than they compute.
