@@ -191,13 +191,43 @@ func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.V
 	if err := json.Unmarshal(plain, &wait); err != nil {
 		return Connection{}, err
 	}
+	c := &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret}}
+	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
+		return Connection{}, err
+	}
+	if err := checkIssuer(c, callback); err != nil {
+		return Connection{}, err
+	}
 	if code := callback.Get("error"); code != "" {
 		return Connection{}, refused(code, callback.Get("error_description"))
 	}
 	if callback.Get("code") == "" {
 		return Connection{}, fault.New(fault.ConsentRefused, "the service sent the browser back without a code: connect again")
 	}
-	return s.complete(ctx, actor, wait, callback)
+	return s.complete(ctx, actor, c, wait, callback)
+}
+
+// checkIssuer checks which authorization server has sent the browser back (RFC 9207):
+// the code of another one must not be sent to the token endpoint of this one. If the
+// issuer of a custom connection is not known, it must be where the person was sent.
+func checkIssuer(c *opened, callback url.Values) error {
+	issuer := callback.Get("iss")
+	switch {
+	case issuer == "" && !c.auth.IssRequired, issuer != "" && issuer == c.auth.Issuer:
+		return nil
+	case issuer == "":
+		return fault.New(fault.ConsentRefused, "the browser was sent back without the name of the authorization server (iss), which %s always sends: connect again", c.auth.Issuer)
+	case c.auth.Issuer != "":
+		return fault.New(fault.ConsentRefused, "the browser was sent back by %q instead of %s: connect again", shorten(issuer), c.auth.Issuer)
+	case c.Integration != "": // the endpoints of a manifest belong together
+		return nil
+	}
+	from, err := url.Parse(issuer)
+	asked, askedErr := c.auth.AuthorizeURL.URL(c.env())
+	if err != nil || askedErr != nil || from.Scheme != asked.Scheme || from.Host != asked.Host {
+		return fault.New(fault.ConsentRefused, "the browser was sent back by %q, which is not where authorize_url is. If it belongs to the same provider, set issuer in the definition to it, and connect again", shorten(issuer))
+	}
+	return nil
 }
 
 // refused returns the problem of a consent that ended with an error of RFC 6749, section
@@ -237,12 +267,7 @@ func shorten(text string) string {
 	return text
 }
 
-func (s *Service) complete(ctx context.Context, actor auth.Actor, wait pending, callback url.Values) (Connection, error) {
-	c := &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret}}
-	var err error
-	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
-		return Connection{}, err
-	}
+func (s *Service) complete(ctx context.Context, actor auth.Actor, c *opened, wait pending, callback url.Values) (Connection, error) {
 	env := c.env()
 	env.Callback = map[string]string{}
 	for name := range callback {

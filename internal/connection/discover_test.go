@@ -53,12 +53,13 @@ func TestDiscovery(t *testing.T) {
 	}{
 		"everything": {
 			openID, `{"issuer": "ISSUER", "authorization_endpoint": "ISSUER/a", "token_endpoint": "ISSUER/t", "revocation_endpoint": "ISSUER/r",
-				"token_endpoint_auth_methods_supported": ["client_secret_post"], "code_challenge_methods_supported": ["plain"]}`, "", "",
-			map[string]any{"authorize_url": "ISSUER/a", "token_url": "ISSUER/t", "revoke_url": "ISSUER/r", "client_auth": "body", "pkce": false},
+				"token_endpoint_auth_methods_supported": ["client_secret_post"], "code_challenge_methods_supported": ["plain"],
+				"authorization_response_iss_parameter_supported": true}`, "", "",
+			map[string]any{"authorize_url": "ISSUER/a", "token_url": "ISSUER/t", "revoke_url": "ISSUER/r", "client_auth": "body", "pkce": false, "iss_required": true},
 		},
 		"defaults": {
 			openID, `{"issuer": "ISSUER", "authorization_endpoint": "ISSUER/a", "token_endpoint": "ISSUER/t"}`, "", "",
-			map[string]any{"authorize_url": "ISSUER/a", "token_url": "ISSUER/t", "revoke_url": nil, "client_auth": "basic", "pkce": true},
+			map[string]any{"authorize_url": "ISSUER/a", "token_url": "ISSUER/t", "revoke_url": nil, "client_auth": "basic", "pkce": true, "iss_required": nil},
 		},
 		"basic is preferred": {
 			openID, `{"issuer": "ISSUER", "authorization_endpoint": "ISSUER/a", "token_endpoint": "ISSUER/t", "code_challenge_methods_supported": ["plain", "S256"],
@@ -198,4 +199,55 @@ func TestGrants(t *testing.T) {
 	}
 	_, err := in.Create(t.Context(), in.owner, connection.New{Name: "shop", Auth: integration.Bearer, Fields: map[string]string{"token": "s3cret"}, Definition: []byte(`{"hosts": ["api.example.com"], "issuer": "https://id.example", "grant": "client_credentials"}`)})
 	faulttest.Want(t, err, fault.InvalidRequest, "/definition/issuer", "/definition/grant")
+}
+
+// TestIssuerOfAnswers completes consents with the issuer that the answer names.
+func TestIssuerOfAnswers(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	const (
+		issuer = "https://id.example/tenant"
+		known  = `, "issuer": "` + issuer + `"`
+	)
+	for i, tc := range []struct{ definition, iss, want string }{
+		{"", "", ""},
+		{"", s.URL, ""},
+		{"", s.URL + "/tenant", ""},
+		{"", issuer, "set issuer in the definition"},
+		{"", "https://" + strings.TrimPrefix(s.URL, "http://"), "set issuer in the definition"},
+		{known, "", ""},
+		{known, issuer, ""},
+		{known, issuer + "/", "instead of " + issuer},
+		{known, s.URL, "instead of " + issuer},
+		{known + `, "iss_required": true`, issuer, ""},
+		{known + `, "iss_required": true`, "", "without the name of the authorization server"},
+	} {
+		address, err := in.Connect(t.Context(), in.owner, connection.New{
+			Name: fmt.Sprint("c", i), Auth: integration.OAuth2, Fields: client,
+			Definition: definition(s, fmt.Sprintf(`, "authorize_url": %q %s`, s.URL+"/authorize", tc.definition)),
+		}, redirect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := s.Consent(t, address)
+		if tc.iss != "" {
+			back.Set("iss", tc.iss)
+		}
+		exchanged := s.Requests("authorization_code")
+		_, err = in.Complete(t.Context(), in.owner, back)
+		if tc.want == "" {
+			if err != nil {
+				t.Errorf("%s, %q: %v", tc.definition, tc.iss, err)
+			}
+			continue
+		}
+		faulttest.Want(t, err, fault.ConsentRefused)
+		if !strings.Contains(fmt.Sprint(err), tc.want) || s.Requests("authorization_code") != exchanged {
+			t.Errorf("%s, %q: %v, %d codes were exchanged", tc.definition, tc.iss, err, s.Requests("authorization_code")-exchanged)
+		}
+	}
+	_, err := in.Connect(t.Context(), in.owner, connection.New{
+		Name: "c", Auth: integration.OAuth2, Fields: client, Definition: definition(s, fmt.Sprintf(`, "authorize_url": %q, "iss_required": true`, s.URL+"/authorize")),
+	}, redirect)
+	faulttest.Want(t, err, fault.InvalidRequest, "/definition/iss_required")
 }

@@ -40,7 +40,10 @@ type custom struct {
 	Params         map[string]string `json:"params"`
 	ClientAuth     string            `json:"client_auth"`
 	PKCE           *bool             `json:"pkce"`
-	Service        string            `json:"service"`
+	// IssRequired reports whether the provider names itself in each answer to a request
+	// for consent (RFC 9207).
+	IssRequired *bool  `json:"iss_required"`
+	Service     string `json:"service"`
 }
 
 // The grants.
@@ -100,6 +103,7 @@ func (p *customParser) parse() *Integration {
 		ID: p.kind.name, Kind: p.kind.name, Label: p.kind.name, Fields: slices.Clone(p.kind.fields), Service: p.Service,
 		Scopes: p.Scopes, ScopeSeparator: cmp.Or(p.ScopeSeparator, " "), ScopeParam: "scope",
 		ClientAuth: cmp.Or(p.ClientAuth, "basic"), TokenBody: "form", RevokeBody: "form", RevokeParam: "token", PKCE: p.PKCE == nil || *p.PKCE,
+		Issuer: p.Issuer, IssRequired: p.IssRequired != nil && *p.IssRequired,
 	}
 	p.parseApply(&a)
 	p.parseURLs(&a)
@@ -126,10 +130,11 @@ func (p *customParser) checkMembers() {
 		{"params", p.Params != nil},
 		{"client_auth", p.ClientAuth != ""},
 		{"pkce", p.PKCE != nil},
+		{"iss_required", p.IssRequired != nil},
 		{"service", p.Service != ""},
 	}
 	for _, member := range given {
-		isCustom := p.kind.name == OAuth2 && (member.name == "issuer" || member.name == "grant") // a manifest has neither
+		isCustom := p.kind.name == OAuth2 && slices.Contains([]string{"issuer", "grant", "iss_required"}, member.name) // a manifest has none of them
 		if member.isSet && !isCustom && !slices.Contains(p.kind.members, member.name) {
 			p.fail("/"+member.name, "does not belong to a connection of the kind "+p.kind.name)
 		}
@@ -144,6 +149,9 @@ func (p *customParser) checkMembers() {
 		p.fail("/authorize_url", "must be left out: nobody consents to client credentials")
 	case p.Grant == grantCode && p.AuthorizeURL == "":
 		p.fail("/authorize_url", "is required: where people consent")
+	}
+	if p.IssRequired != nil && p.Issuer == "" {
+		p.fail("/iss_required", "needs the issuer that answers are compared with")
 	}
 	if p.Apply != nil && p.Apply.Path != "" {
 		p.fail("/apply/path", "works only in integrations: use headers or query")

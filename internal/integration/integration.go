@@ -116,6 +116,10 @@ type Auth struct {
 	// other standard members, "" for the answer itself. An answer without this
 	// member, such as that of a refresh, has them itself.
 	TokenAt string
+	// Issuer is what the authorization server calls itself, "" if that is not known. If
+	// IssRequired is set, it names itself in each answer to a request for consent.
+	Issuer      string
+	IssRequired bool
 	// Refusals are the errors, beside those of RFC 6749, with which the service refuses
 	// tokens for good. Any other error may pass.
 	Refusals []string

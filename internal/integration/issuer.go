@@ -20,6 +20,9 @@ type ServerMetadata struct {
 	RevokeURL        string   `json:"revocation_endpoint"`
 	ClientAuth       []string `json:"token_endpoint_auth_methods_supported"`
 	ChallengeMethods []string `json:"code_challenge_methods_supported"`
+	// NamesItself reports whether the server names itself when it sends people back
+	// (RFC 9207).
+	NamesItself bool `json:"authorization_response_iss_parameter_supported"`
 }
 
 // UnresolvedIssuer returns the issuer of the definition of a custom connection that
@@ -90,6 +93,9 @@ func (m ServerMetadata) Resolve(definition json.RawMessage) (json.RawMessage, er
 	if c.PKCE == nil && c.Grant != grantClient {
 		// A server that publishes no methods ignores PKCE, or supports it nevertheless.
 		members["pkce"] = m.ChallengeMethods == nil || slices.Contains(m.ChallengeMethods, "S256")
+	}
+	if c.IssRequired == nil && c.Grant != grantClient && m.NamesItself {
+		members["iss_required"] = true
 	}
 	return strictjson.Encode(members)
 }

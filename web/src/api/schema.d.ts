@@ -4979,6 +4979,11 @@ export interface components {
              * @default true
              */
             pkce?: boolean;
+            /**
+             * @description `oauth2` with an `issuer`: whether the provider names itself each time it sends people back (`iss`, RFC 9207). An answer without it is then rejected. An `iss` that is not the `issuer` is always rejected.
+             * @default false
+             */
+            iss_required?: boolean;
             /** @description `aws_sigv4`: the name of the service in signatures. Defaults to the first part of the host. */
             service?: string;
         };
