@@ -6,6 +6,7 @@ package idempotency
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,7 +32,8 @@ type Response struct {
 	Body   []byte            `json:"body,omitempty"` // exactly as it was written
 }
 
-// Record is a saved response. Of the key only a hash is stored.
+// Record is a saved response. Of the key only a hash is stored, and of the body a
+// fingerprint.
 type Record struct {
 	WorkspaceID string
 	Route       string
@@ -52,20 +54,22 @@ type Store interface {
 	WithIdempotencyKey(ctx context.Context, record Record, now time.Time, effect func(context.Context) (sealed []byte, err error)) (*Record, error)
 }
 
-// Sealer encrypts saved responses: some contain secrets that are shown only once.
-type Sealer interface {
+// Vault encrypts saved responses, since some contain secrets that are shown only
+// once, and computes the fingerprints of bodies.
+type Vault interface {
 	Seal(ctx context.Context, ref vault.Ref, plain []byte) ([]byte, error)
 	Open(ctx context.Context, ref vault.Ref, sealed []byte) ([]byte, error)
+	Sign(ctx context.Context, workspaceID, purpose string, text []byte) ([]byte, error)
 }
 
 // Service saves and replays responses.
 type Service struct {
 	store Store
-	vault Sealer
+	vault Vault
 }
 
 // NewService returns a Service that uses the store.
-func NewService(store Store, vault Sealer) *Service { return &Service{store: store, vault: vault} }
+func NewService(store Store, vault Vault) *Service { return &Service{store: store, vault: vault} }
 
 // Request identifies a request that must take effect only once.
 type Request struct {
@@ -76,7 +80,10 @@ type Request struct {
 
 // Find returns the saved response of a request, or nil if there is none.
 func (s *Service) Find(ctx context.Context, actor auth.Actor, req Request) (*Response, error) {
-	record := newRecord(actor, req)
+	record, err := s.newRecord(ctx, actor, req)
+	if err != nil {
+		return nil, err
+	}
 	earlier, err := s.store.IdempotencyRecord(ctx, record, clock.Now())
 	if err != nil || earlier == nil {
 		return nil, err
@@ -90,7 +97,10 @@ func (s *Service) Find(ctx context.Context, actor auth.Actor, req Request) (*Res
 // not save an error of the effect. The effect must be quick: other writers wait
 // for it.
 func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect func(context.Context) (Response, error)) (Response, bool, error) {
-	record := newRecord(actor, req)
+	record, err := s.newRecord(ctx, actor, req)
+	if err != nil {
+		return Response{}, false, err
+	}
 	var answer Response
 	earlier, err := s.store.WithIdempotencyKey(ctx, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
 		var err error
@@ -108,19 +118,46 @@ func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect 
 
 // replay returns the response of an earlier record with the same key.
 func (s *Service) replay(ctx context.Context, earlier, record Record, req Request) (Response, error) {
-	if string(earlier.Fingerprint) != string(record.Fingerprint) {
+	if !earlier.isFor(req.Body, record.Fingerprint) {
 		return Response{}, fault.New(fault.IdempotencyKeyReused,
 			"the Idempotency-Key %q was used before with another body", req.Key)
 	}
 	return s.open(ctx, earlier)
 }
 
-func newRecord(actor auth.Actor, req Request) Record {
-	key, body := sha256.Sum256([]byte(req.Key)), sha256.Sum256(req.Body)
+func (s *Service) newRecord(ctx context.Context, actor auth.Actor, req Request) (Record, error) {
+	key := sha256.Sum256([]byte(req.Key))
+	fingerprint, err := s.fingerprint(ctx, actor.Workspace.ID, req.Body)
 	return Record{
 		WorkspaceID: actor.Workspace.ID, Route: req.Route,
-		KeyHash: hex.EncodeToString(key[:]), Fingerprint: body[:], ExpiresAt: clock.Now().Add(Life),
+		KeyHash: hex.EncodeToString(key[:]), Fingerprint: fingerprint, ExpiresAt: clock.Now().Add(Life),
+	}, err
+}
+
+// keyedFingerprint is the first byte of a fingerprint that is a MAC. Earlier releases
+// stored the plain SHA-256 of the body, which is a byte shorter.
+const keyedFingerprint = 1
+
+// fingerprint identifies a body. A body can contain a secret that is easy to guess, and
+// whoever has a copy of the database could check guesses against a plain hash. The key
+// of the MAC is that of the workspace, which all nodes share and which remains the same
+// when the master key is rotated.
+func (s *Service) fingerprint(ctx context.Context, workspaceID string, body []byte) ([]byte, error) {
+	mac, err := s.vault.Sign(ctx, workspaceID, "idempotency fingerprint", body)
+	if err != nil {
+		return nil, err
 	}
+	return append([]byte{keyedFingerprint}, mac...), nil
+}
+
+// isFor reports whether the record was saved for a request with the body, whose
+// fingerprint is given.
+func (r Record) isFor(body, fingerprint []byte) bool {
+	if len(r.Fingerprint) == sha256.Size { // saved by an earlier release
+		sum := sha256.Sum256(body)
+		fingerprint = sum[:]
+	}
+	return hmac.Equal(r.Fingerprint, fingerprint)
 }
 
 func (s *Service) seal(ctx context.Context, record Record, answer Response) ([]byte, error) {
