@@ -93,7 +93,7 @@ func TestSignInAsOccupiedUser(t *testing.T) {
 	h := newEnv(t)
 	other := h.Workspace(t, auth.Free)
 	attacker := h.member(other, account.Viewer, "grace@example.com")
-	link, err := h.people.ResetLink(t.Context(), "", attacker.User.Email)
+	link, err := h.people.ResetLink(t.Context(), "", attacker.User.Email, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -257,7 +257,7 @@ func TestAcceptAsExistingMember(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	token := h.invite(h.Admin, "ada@example.com", account.Owner)
-	link, err := h.people.WelcomeLink(t.Context(), "")
+	link, err := h.people.WelcomeLink(t.Context(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

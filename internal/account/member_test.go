@@ -95,7 +95,7 @@ func TestRemove(t *testing.T) {
 	h := newEnv(t)
 	ada := h.member(h.Admin, account.Editor, "ada@example.com")
 	second := h.signIn("ada@example.com")
-	reset, err := h.people.ResetLink(t.Context(), "", "ada@example.com")
+	reset, err := h.people.ResetLink(t.Context(), "", "ada@example.com", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,8 +57,9 @@ func InvitationLink(base, token string) string { return base + invitationPage + 
 
 // WelcomeLink returns a link for creating the first owner, or "" if the first
 // workspace has one. Having users is not enough: those who were invited with an
-// API key or came from an identity provider may not be owners.
-func (s *Service) WelcomeLink(ctx context.Context, base string) (string, error) {
+// API key or came from an identity provider may not be owners. It shows the link, if
+// show is not nil, before the link works.
+func (s *Service) WelcomeLink(ctx context.Context, base string, show auth.Show) (string, error) {
 	first, err := s.store.FirstWorkspace(ctx)
 	if err != nil || first == nil {
 		return "", err
@@ -66,12 +67,12 @@ func (s *Service) WelcomeLink(ctx context.Context, base string) (string, error) 
 	if owned, err := s.store.HasOwner(ctx, first.ID); err != nil || owned {
 		return "", err
 	}
-	return s.newLink(ctx, Ticket{Kind: Welcome}, base+welcomePage)
+	return s.newLink(ctx, Ticket{Kind: Welcome}, base+welcomePage, show)
 }
 
 // ResetLink returns a link with which a user can choose a new password. It is for
-// the CLI only.
-func (s *Service) ResetLink(ctx context.Context, base, email string) (string, error) {
+// the CLI only. It shows the link, if show is not nil, before the link works.
+func (s *Service) ResetLink(ctx context.Context, base, email string, show auth.Show) (string, error) {
 	email, err := Email("/email", email)
 	if err != nil {
 		return "", err
@@ -88,12 +89,15 @@ func (s *Service) ResetLink(ctx context.Context, base, email string) (string, er
 		return "", err
 	}
 	actor := auth.Actor{Workspace: home.Workspace, Type: audit.ActorCLI}
-	return s.newLink(ctx, Ticket{Kind: Reset, UserID: u.ID}, base+resetPage, actor.AuditEntry("user.link_created", "user", u.ID, nil))
+	return s.newLink(ctx, Ticket{Kind: Reset, UserID: u.ID}, base+resetPage, show, actor.AuditEntry("user.link_created", "user", u.ID, nil))
 }
 
-func (s *Service) newLink(ctx context.Context, t Ticket, page string, entries ...audit.Entry) (string, error) {
+func (s *Service) newLink(ctx context.Context, t Ticket, page string, show auth.Show, entries ...audit.Entry) (string, error) {
 	var token string
 	token, t.Hash = newToken()
+	if err := show.Call(page + token); err != nil {
+		return "", err
+	}
 	t.CreatedAt = clock.Now()
 	t.ExpiresAt = t.CreatedAt.Add(ticketLifetime)
 	return page + token, s.store.InsertTicket(ctx, t, entries...)

@@ -20,7 +20,7 @@ const base = "https://flows.example"
 // welcome returns the token of a welcome link.
 func (h *env) welcome() string {
 	h.t.Helper()
-	link, err := h.people.WelcomeLink(h.t.Context(), base)
+	link, err := h.people.WelcomeLink(h.t.Context(), base, nil)
 	if err != nil || !strings.HasPrefix(link, base+"/welcome#token=") {
 		h.t.Fatalf("the link is %q, %v", link, err)
 	}
@@ -36,7 +36,7 @@ func (h *env) createOwner(token string) (login, error) {
 // reset returns the token of a password reset link.
 func (h *env) reset(email string) string {
 	h.t.Helper()
-	link, err := h.people.ResetLink(h.t.Context(), base, email)
+	link, err := h.people.ResetLink(h.t.Context(), base, email, nil)
 	if err != nil || !strings.HasPrefix(link, base+"/reset#token=") {
 		h.t.Fatalf("the link is %q, %v", link, err)
 	}
@@ -74,7 +74,7 @@ func TestCreateFirstOwner(t *testing.T) {
 		_, err := h.createOwner(token)
 		faulttest.Want(t, err, fault.LinkNotFound)
 	}
-	if link, err := h.people.WelcomeLink(t.Context(), base); err != nil || link != "" {
+	if link, err := h.people.WelcomeLink(t.Context(), base, nil); err != nil || link != "" {
 		t.Errorf("with an owner the link is %q, %v", link, err)
 	}
 }
@@ -198,7 +198,7 @@ func TestResetLinkForUnknownUser(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	for _, email := range []string{"nobody@example.com", "no address", ""} {
-		link, err := h.people.ResetLink(t.Context(), base, email)
+		link, err := h.people.ResetLink(t.Context(), base, email, nil)
 		faulttest.Want(t, err, fault.InvalidRequest, "/email")
 		if link != "" {
 			t.Errorf("%q: the link is %s", email, link)

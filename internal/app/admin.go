@@ -28,6 +28,9 @@ type Admin struct {
 	serverURL func() string
 	// files is what the server that runs the command uses; nil if none does.
 	files *file.Service
+	// diskTimeout limits how long the disk of the server that runs the command may take
+	// to respond; 0: there is no limit.
+	diskTimeout time.Duration
 	// openPlace returns where the bytes of files are.
 	openPlace func() (filesPlace, error)
 }
@@ -99,24 +102,27 @@ type Key struct {
 	LastUsedAt *time.Time `json:"last_used_at"`
 }
 
-// CreateKey creates a key and returns its value. The lifetime is a duration such
-// as 90d; an empty one means that the key does not expire.
-func (a *Admin) CreateKey(ctx context.Context, workspaceID, name string, scopes []string, life string) (string, error) {
+// CreateKey shows the value of a new key and creates it. The lifetime is a duration
+// such as 90d; an empty one means that the key does not expire.
+func (a *Admin) CreateKey(ctx context.Context, workspaceID, name string, scopes []string, life string, show auth.Show) error {
 	actor, err := a.actor(ctx, workspaceID)
 	if err != nil {
-		return "", cliError(err)
+		return cliError(err)
 	}
 	wanted := auth.NewKey{Name: name, Scopes: scopes}
 	if life != "" {
 		length, err := clock.ParseDuration(life)
 		if err != nil {
-			return "", fmt.Errorf("--expires: %w", err)
+			return fmt.Errorf("--expires: %w", err)
 		}
 		end := clock.Now().Add(length)
 		wanted.ExpiresAt = &end
 	}
-	_, value, err := a.core.auth.CreateKey(ctx, actor, wanted)
-	return value, cliError(err)
+	return a.showFirst(ctx, "key", show, func(show auth.Show) error {
+		wanted.Show = show
+		_, _, err := a.core.auth.CreateKey(ctx, actor, wanted)
+		return err
+	})
 }
 
 // Keys lists the keys of a workspace, newest first.
@@ -155,14 +161,23 @@ func showWorkspace(w auth.Workspace) Workspace {
 	return Workspace{w.ID, w.Name, string(w.Plan), w.RequestsPerMinute, w.CreatedAt}
 }
 
-// CreateWorkspace creates a workspace and returns it with its first admin key.
-func (a *Admin) CreateWorkspace(ctx context.Context, name, plan string, rate *int) (Workspace, string, error) {
+// CreateWorkspace shows a new workspace and its first admin key, and creates them.
+func (a *Admin) CreateWorkspace(ctx context.Context, name, plan string, rate *int, show func(Workspace, string) error) error {
 	actor, err := a.actor(ctx, "")
 	if err != nil {
-		return Workspace{}, "", cliError(err)
+		return cliError(err)
 	}
-	w, key, err := a.core.auth.CreateWorkspace(ctx, actor, auth.NewWorkspace{Name: name, Plan: auth.Plan(plan), RequestsPerMinute: rate})
-	return showWorkspace(w), key, cliError(err)
+	var shown Workspace
+	showBoth := func(key string) error { return show(shown, key) }
+	return a.showFirst(ctx, "key", showBoth, func(showBoth auth.Show) error {
+		wanted := auth.NewWorkspace{Name: name, Plan: auth.Plan(plan), RequestsPerMinute: rate}
+		wanted.Show = func(w auth.Workspace, key string) error {
+			shown = showWorkspace(w)
+			return showBoth(key)
+		}
+		_, _, err := a.core.auth.CreateWorkspace(ctx, actor, wanted)
+		return err
+	})
 }
 
 // Workspaces lists every workspace, newest first.

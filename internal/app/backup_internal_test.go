@@ -32,7 +32,7 @@ func killedServer(t *testing.T) (data config.Data, backup string) {
 			t.Error(err)
 		}
 	}()
-	if _, err := admin.CreateKey(t.Context(), "", "last", []string{"read"}, ""); err != nil {
+	if err := admin.CreateKey(t.Context(), "", "last", []string{"read"}, "", func(string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	data = config.Data{Dir: t.TempDir()}

@@ -116,7 +116,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if s.welcome.key, err = s.data.auth.Bootstrap(ctx); err != nil {
 		return s, fmt.Errorf("set up the first workspace: %w", err)
 	}
-	s.welcome.link, err = s.data.accounts.WelcomeLink(ctx, s.publicURL())
+	s.welcome.link, err = s.data.accounts.WelcomeLink(ctx, s.publicURL(), nil)
 	if fault.Is(err, fault.StorageFull) {
 		s.log.Warn("cannot create the link for the first user; free some space and restart", "error", err)
 	} else if err != nil {

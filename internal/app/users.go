@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/api"
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/oidc"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -42,22 +43,24 @@ func (a *Admin) Users(ctx context.Context) ([]User, error) {
 	return users, cliError(err)
 }
 
-// CreateLink creates a link that works once: to reset the password of the user
-// with the given email, or without one to create the first user.
-func (a *Admin) CreateLink(ctx context.Context, at config.Endpoint, email string) (string, error) {
+// CreateLink shows and creates a link that works once: to reset the password of the
+// user with the given email, or without one to create the first user.
+func (a *Admin) CreateLink(ctx context.Context, at config.Endpoint, email string, show auth.Show) error {
 	base, err := a.baseURL(at)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if email != "" {
-		link, err := a.core.accounts.ResetLink(ctx, base, email)
-		return link, cliError(err)
-	}
-	link, err := a.core.accounts.WelcomeLink(ctx, base)
-	if err == nil && link == "" {
-		err = errors.New("the first workspace already has an owner: to reset a password, name the user with --email")
-	}
-	return link, cliError(err)
+	return a.showFirst(ctx, "link", show, func(show auth.Show) error {
+		if email != "" {
+			_, err := a.core.accounts.ResetLink(ctx, base, email, show)
+			return err
+		}
+		link, err := a.core.accounts.WelcomeLink(ctx, base, show)
+		if err == nil && link == "" {
+			err = errors.New("the first workspace already has an owner: to reset a password, name the user with --email")
+		}
+		return err
+	})
 }
 
 // baseURL returns the base URL of links for the server that runs the command, or

@@ -17,6 +17,21 @@ type NewKey struct {
 	Name      string
 	Scopes    []string
 	ExpiresAt *time.Time
+	// Show is called before the key is stored; nil: nothing is.
+	Show Show
+}
+
+// Show shows a value that nobody can look up later. It is called before what the value
+// gives access to is stored, which therefore never exists unless somebody has the value.
+// If it fails, nothing is stored.
+type Show func(value string) error
+
+// Call calls the function, unless it is nil.
+func (s Show) Call(value string) error {
+	if s == nil {
+		return nil
+	}
+	return s(value)
 }
 
 // CreateKey creates a key in the actor's workspace and returns it with its value,
@@ -27,15 +42,38 @@ func (s *Service) CreateKey(ctx context.Context, actor Actor, in NewKey) (Key, s
 		return Key{}, "", err
 	}
 	limit := actor.Limits().APIKeys
+	if err := s.showKey(ctx, actor, in.Show, token, limit); err != nil {
+		return Key{}, "", err
+	}
 	entry := actor.AuditEntry("api_key.created", "api_key", key.ID, map[string]any{"name": key.Name, "scopes": key.Scopes})
 	inserted, err := s.store.InsertKey(ctx, key, limit, entry)
 	if err != nil {
 		return Key{}, "", err
 	}
 	if !inserted {
-		return Key{}, "", fault.New(fault.PlanLimitExceeded, "the %s plan allows %d API keys; revoke one first", actor.Workspace.Plan, limit)
+		return Key{}, "", tooManyKeys(actor, limit)
 	}
 	return key, token, nil
+}
+
+// showKey shows the value of a key that is about to be stored, if it is likely to be
+// stored.
+func (s *Service) showKey(ctx context.Context, actor Actor, show Show, token string, limit int) error {
+	if show == nil {
+		return nil
+	}
+	existing, err := s.store.Keys(ctx, actor.Workspace.ID, paging.Request{Limit: limit})
+	if err != nil {
+		return err
+	}
+	if len(existing.Items) >= limit {
+		return tooManyKeys(actor, limit)
+	}
+	return show(token)
+}
+
+func tooManyKeys(actor Actor, limit int) error {
+	return fault.New(fault.PlanLimitExceeded, "the %s plan allows %d API keys; revoke one first", actor.Workspace.Plan, limit)
 }
 
 func makeKey(actor Actor, in NewKey) (Key, string, error) {

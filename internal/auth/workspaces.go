@@ -15,6 +15,9 @@ type NewWorkspace struct {
 	Name              string
 	Plan              Plan
 	RequestsPerMinute *int
+	// Show is called with the value of the first admin key before the workspace is
+	// stored; nil: nothing is.
+	Show func(Workspace, string) error
 }
 
 // WorkspacePatch is a change to a workspace. Nil fields are left unchanged.
@@ -73,6 +76,11 @@ func (s *Service) CreateWorkspace(ctx context.Context, actor Actor, in NewWorksp
 	key, token, err := makeKey(creator, NewKey{Name: "First admin key", Scopes: []string{string(Admin)}})
 	if err != nil {
 		return Workspace{}, "", err
+	}
+	if in.Show != nil {
+		if err := in.Show(workspace, token); err != nil {
+			return Workspace{}, "", err
+		}
 	}
 	entry := actor.AuditEntry("workspace.created", "workspace", workspace.ID, map[string]any{"name": name, "plan": in.Plan})
 	ownerID := ""

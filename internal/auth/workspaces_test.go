@@ -254,7 +254,7 @@ func TestWorkspaceCreatedByUser(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
 	people := account.NewService(w.Store, account.WithCost(account.Cost{Memory: 8, Passes: 1, Threads: 1}))
-	link, err := people.WelcomeLink(t.Context(), "")
+	link, err := people.WelcomeLink(t.Context(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

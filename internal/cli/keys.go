@@ -23,12 +23,7 @@ type createKeyCommand struct {
 // Run creates a key.
 func (c *createKeyCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
-		value, err := admin.CreateKey(con, c.Workspace, c.Name, c.Scope, c.Expires)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(con.out, value)
-		return err
+		return admin.CreateKey(con, c.Workspace, c.Name, c.Scope, c.Expires, con.show)
 	})
 }
 

@@ -20,6 +20,24 @@ func withAdmin(con *console, data config.Data, do func(*app.Admin) error) error 
 	return app.WithAdmin(con, data, con.args, con.out, do)
 }
 
+// show prints a line that nobody can read again later. It returns nil when the line has
+// been printed where the command was started.
+func (c *console) show(line string) error {
+	if _, err := fmt.Fprintln(c.out, line); err != nil {
+		return err
+	}
+	return c.confirm()
+}
+
+// confirm returns nil when all output so far has been printed where the command was
+// started, which may be another process.
+func (c *console) confirm() error {
+	if out, remote := c.out.(interface{ Confirm() error }); remote {
+		return out.Confirm()
+	}
+	return nil
+}
+
 // printResult prints rows as a table, or the value as JSON.
 func printResult(con *console, asJSON bool, value any, rows [][]string) error {
 	if asJSON {

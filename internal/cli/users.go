@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/app"
@@ -40,11 +39,6 @@ type createLinkCommand struct {
 // Run prints a link.
 func (c *createLinkCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
-		link, err := admin.CreateLink(con, c.Endpoint, c.Email)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(con.out, link)
-		return err
+		return admin.CreateLink(con, c.Endpoint, c.Email, con.show)
 	})
 }

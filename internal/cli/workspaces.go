@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -24,18 +25,16 @@ type createWorkspaceCommand struct {
 // Run creates a workspace.
 func (c *createWorkspaceCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
-		w, key, err := admin.CreateWorkspace(con, c.Name, c.Plan, c.RequestsPerMinute)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return printResult(con, true, struct {
+		return admin.CreateWorkspace(con, c.Name, c.Plan, c.RequestsPerMinute, func(w app.Workspace, key string) error {
+			if !c.JSON {
+				return con.show(fmt.Sprintf("workspace  %s\nadmin key  %s", w.ID, key))
+			}
+			err := printResult(con, true, struct {
 				app.Workspace
 				APIKey string `json:"api_key"`
 			}{w, key}, nil)
-		}
-		_, err = fmt.Fprintf(con.out, "workspace  %s\nadmin key  %s\n", w.ID, key)
-		return err
+			return errors.Join(err, con.confirm())
+		})
 	})
 }
 

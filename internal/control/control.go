@@ -25,16 +25,30 @@ const fileName = "control.sock"
 // ErrNoServer means that no server listens in a data directory.
 var ErrNoServer = errors.New("no server is using the data directory")
 
-// request is what a client sends.
+// request is what a client sends first.
 type request struct {
 	Args []string `json:"args"`
+	// Confirms is true if the client confirms the output that it is asked to. Clients of
+	// earlier releases do not.
+	Confirms bool `json:"confirms,omitempty"`
 }
 
 // frame is a part of the output of a command. The last frame has its exit status.
 type frame struct {
 	Stdout []byte `json:"stdout,omitempty"`
 	Stderr []byte `json:"stderr,omitempty"`
-	Exit   *int   `json:"exit,omitempty"`
+	// Confirm asks the client to confirm that it has written all output so far.
+	Confirm bool `json:"confirm,omitempty"`
+	Exit    *int `json:"exit,omitempty"`
+}
+
+// confirmation is what a client sends for a frame that asks for it.
+type confirmation struct{}
+
+// Confirmer is implemented by the standard output of a command that a server runs.
+type Confirmer interface {
+	// Confirm returns nil when the client has written all output so far.
+	Confirm() error
 }
 
 // maxRequest limits the size of a command line.
@@ -149,16 +163,26 @@ func serveOne(ctx context.Context, conn net.Conn, handle Handler) {
 	}
 	_ = conn.SetReadDeadline(clock.Monotonic().Add(requestTimeout))
 	var command request
-	if json.NewDecoder(io.LimitReader(conn, maxRequest)).Decode(&command) != nil {
+	received := json.NewDecoder(io.LimitReader(conn, maxRequest))
+	if received.Decode(&command) != nil {
 		return // whoever it was has gone, or is not one of our commands
 	}
 	_ = conn.SetReadDeadline(time.Time{})
+	stdout := confirmedStream{stream: func(data []byte) error { return out.send(frame{Stdout: data}) }}
+	confirmed := make(chan struct{})
+	if command.Confirms {
+		stdout.confirm = func() error { return out.confirm(ctx, confirmed) }
+	}
 	go func() {
-		_, _ = io.Copy(io.Discard, conn) // returns when the client goes away
-		cancel()
+		defer cancel()
+		for received.Decode(&confirmation{}) == nil { // fails when the client goes away
+			select {
+			case confirmed <- struct{}{}:
+			case <-ctx.Done():
+			}
+		}
 	}()
-	status := handle(ctx, command.Args, stream(func(data []byte) error { return out.send(frame{Stdout: data}) }),
-		stream(func(data []byte) error { return out.send(frame{Stderr: data}) }))
+	status := handle(ctx, command.Args, stdout, stream(func(data []byte) error { return out.send(frame{Stderr: data}) }))
 	_ = out.send(frame{Exit: &status})
 }
 
@@ -176,6 +200,21 @@ func (o *output) send(f frame) error {
 		return err
 	}
 	return o.encoder.Encode(f)
+}
+
+// confirm asks the client to confirm what was sent, and waits until it has.
+func (o *output) confirm(ctx context.Context, confirmed <-chan struct{}) error {
+	if err := o.send(frame{Confirm: true}); err != nil {
+		return err
+	}
+	select {
+	case <-confirmed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(writeTimeout):
+		return errors.New("the client did not confirm the output")
+	}
 }
 
 // checkPeer rejects a client of another user. The permissions of the socket already do;
@@ -208,54 +247,17 @@ func (s stream) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Client sends a command to the server of a data directory.
-type Client struct{ conn net.Conn }
-
-// Connect connects with the server that uses a data directory. It returns
-// ErrNoServer if there is none.
-func Connect(ctx context.Context, dir string) (*Client, error) {
-	if _, err := os.Stat(filepath.Join(dir, fileName)); errors.Is(err, os.ErrNotExist) {
-		return nil, ErrNoServer
-	}
-	path, release, err := shortPath(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
-	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("connect with the server: %w: run the command as the user of the server", err)
-	}
-	if err != nil {
-		return nil, ErrNoServer // the socket of a process that was killed
-	}
-	return &Client{conn}, nil
+// confirmedStream is a stream that implements Confirmer. If confirm is nil, what was sent
+// counts as confirmed.
+type confirmedStream struct {
+	stream
+	confirm func() error
 }
 
-// Run runs a command line in the server, copies its output, and returns its exit
-// status. A client runs one command.
-func (c *Client) Run(ctx context.Context, args []string, stdout, stderr io.Writer) (status int, err error) {
-	defer func() { _ = c.conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = c.conn.Close() })()
-	if err := json.NewEncoder(c.conn).Encode(request{args}); err != nil {
-		return 0, fmt.Errorf("send the command to the server: %w", err)
+// Confirm implements Confirmer.
+func (s confirmedStream) Confirm() error {
+	if s.confirm == nil {
+		return nil
 	}
-	frames := json.NewDecoder(c.conn)
-	for {
-		var f frame
-		if err := frames.Decode(&f); err != nil {
-			if ctx.Err() != nil {
-				return 0, ctx.Err()
-			}
-			return 0, errors.New("the server stopped before it had run the command; it is not known whether it took effect")
-		}
-		_, outErr := stdout.Write(f.Stdout)
-		_, errErr := stderr.Write(f.Stderr)
-		if err := errors.Join(outErr, errErr); err != nil {
-			return 0, err
-		}
-		if f.Exit != nil {
-			return *f.Exit, nil
-		}
-	}
+	return s.confirm()
 }

@@ -168,3 +168,33 @@ func TestCanceledCommand(t *testing.T) {
 		})
 	}
 }
+
+// A command can wait until its client has written the output. A client that has gone
+// confirms nothing.
+func TestConfirmedOutput(t *testing.T) {
+	t.Parallel()
+	dir, results := t.TempDir(), make(chan error, 1)
+	serve(t, dir, func(_ context.Context, _ []string, stdout, _ io.Writer) int {
+		_, err := io.WriteString(stdout, "secret")
+		if err == nil {
+			err = stdout.(control.Confirmer).Confirm()
+		}
+		results <- err
+		return 3
+	})
+	var written bytes.Buffer
+	status, err := connect(t, dir).Run(t.Context(), nil, &written, io.Discard)
+	if confirmed := <-results; err != nil || status != 3 || confirmed != nil || written.String() != "secret" {
+		t.Errorf("status %d, %v, %v, output %q", status, err, confirmed, &written)
+	}
+	if _, err := connect(t, dir).Run(t.Context(), nil, brokenPipe{}, io.Discard); err == nil {
+		t.Error("a client that could not write the output has no error")
+	}
+	if err := <-results; err == nil {
+		t.Error("output that was not written is confirmed")
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -2,11 +2,12 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
-
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 )
 
@@ -18,6 +19,19 @@ func (s *Store) InsertTicket(ctx context.Context, t account.Ticket, entries ...a
 			return err
 		}
 		return insertAudit(tx, entries...)
+	})
+}
+
+// Probe commits a transaction that changes nothing. It returns when the disk has
+// accepted the commit.
+func (s *Store) Probe(ctx context.Context) error {
+	hash := []byte("probe " + rand.Text())
+	return s.write(ctx, func(tx *transaction) error {
+		now := clock.Now()
+		if err := tx.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, 'probe', '', $2, $2)`, hash, now); err != nil {
+			return err
+		}
+		return tx.Do(`DELETE FROM tickets WHERE hash = $1`, hash)
 	})
 }
 

@@ -1,14 +1,18 @@
 package crash_test
 
 import (
+	"bytes"
+	"context"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
 // workflowsNamed returns how many workflows have a name.
@@ -100,4 +104,66 @@ func TestFrozenDisk(t *testing.T) {
 	s.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "thawed"})
 	s.Stop(t)
 	checkTables(t, openCopy(t, dir), "")
+}
+
+// While the disk is frozen, commands that print a secret once fail after a while, or their
+// users give up. Either way nothing was printed, and nothing is created later.
+func TestCommandsOnFrozenDisk(t *testing.T) {
+	harness.EmbeddedOnly(t, "the disk of the data directory")
+	t.Parallel()
+	binary, err := harness.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, frozen := t.TempDir(), filepath.Join(t.TempDir(), "frozen")
+	s := harness.StartWith(t, harness.Options{Dir: dir, Failpoint: "before_flush:block=" + frozen, Args: []string{"--disk-timeout=8s"}})
+	thaw := func() { _ = os.Remove(frozen) }
+	t.Cleanup(thaw) // before the server is stopped
+	if err := os.WriteFile(frozen, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	patient, stop := context.WithTimeout(t.Context(), harness.Timeout)
+	defer stop()
+	impatient, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	type result struct{ args, stdout, stderr string }
+	run := func(ctx context.Context, args ...string) <-chan result {
+		done := make(chan result, 1)
+		var stdout, stderr bytes.Buffer
+		command := exec.CommandContext(ctx, binary, append(args, "--data-dir", dir)...)
+		command.Env, command.Stdout, command.Stderr = harness.Environ(), &stdout, &stderr
+		go func() {
+			_ = command.Run()
+			done <- result{strings.Join(args, " "), stdout.String(), stderr.String()}
+		}()
+		return done
+	}
+	var abandoned, answered []<-chan result
+	for _, args := range [][]string{
+		{"keys", "create", "--name=nobody's", "--scope=admin"}, {"workspaces", "create", "nobody's"}, {"users", "create-link"},
+	} {
+		abandoned = append(abandoned, run(impatient, args...))
+		answered = append(answered, run(patient, args...))
+	}
+	awaitReadiness(t, s.Client, http.StatusServiceUnavailable, "disk does not respond")
+	giveUp()
+	for _, done := range abandoned {
+		if got := <-done; got.stdout != "" {
+			t.Errorf("%s printed %q before it was abandoned", got.args, got.stdout)
+		}
+	}
+	for _, done := range answered {
+		if got := <-done; got.stdout != "" || got.stderr != "stepmill: the server's disk does not respond; nothing was created\n" {
+			t.Errorf("%s printed %q, %q", got.args, got.stdout, got.stderr)
+		}
+	}
+	thaw()
+	awaitReadiness(t, s.Client, http.StatusOK, "")
+	s.Stop(t) // which waits for commands
+	db := openCopy(t, dir)
+	for _, query := range []string{"SELECT count(*) FROM api_keys", "SELECT count(*) FROM workspaces", "SELECT count(*) FROM tickets"} {
+		if n := tables.Number(t, db, query); n != 1 {
+			t.Errorf("%s: got %d, want the one of the start", query, n)
+		}
+	}
 }

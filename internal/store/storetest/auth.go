@@ -135,6 +135,12 @@ func testKeys(t *testing.T, w *harness) {
 	made.ExpiresAt, made.Scopes = &expires, []auth.Scope{auth.Admin}
 	returns(w.InsertKey(ctx, made, noLimit, newEntry(ws.ID, "api_key.created", made.ID)))(t, "insert", true)
 
+	t.Run("a probe leaves nothing", func(t *testing.T) {
+		if err := w.Probe(ctx); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "probes", w.count(t, `SELECT count(*) FROM tickets WHERE kind = 'probe'`), 0)
+	})
 	t.Run("read", func(t *testing.T) {
 		equal(t, "key", found(w.Key(ctx, ws.ID, made.ID))(t), made)
 		equal(t, "first of the list", must(w.Keys(ctx, ws.ID, fullPage))(t).Items[0], made)
