@@ -24,9 +24,10 @@ type AuditVerification struct {
 	Broken   *AuditBreak `json:"broken"`
 }
 
-// AuditBreak is the first entry that was changed or removed.
+// AuditBreak is the first entry that was changed or removed, or one that should be in
+// the chain.
 type AuditBreak struct {
-	Seq     int64  `json:"seq"`
+	Seq     int64  `json:"seq,omitempty"` // 0: outside of the chain
 	EntryID string `json:"entry_id,omitempty"`
 	Reason  string `json:"reason"`
 }

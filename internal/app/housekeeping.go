@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
@@ -29,7 +30,6 @@ const (
 	// purgeBatch and purgePause keep the purge from delaying other writes.
 	purgeBatch = 500
 	purgePause = 10 * time.Millisecond
-	keepAudit  = 366 * 24 * time.Hour
 	// keepTokens is far longer than the minute in which rate limit tokens count,
 	// because the clocks of nodes differ.
 	keepTokens = time.Hour
@@ -137,7 +137,7 @@ func (h *housekeeper) expire(ctx context.Context, now time.Time) {
 	h.purge(ctx, func() (bool, error) {
 		return st.PurgeOld(ctx, now.Add(-event.Retention), purgeBatch/4) // it deletes from four tables
 	})
-	h.purge(ctx, func() (bool, error) { return st.PurgeAudit(ctx, now.Add(-keepAudit), purgeBatch) })
+	h.purge(ctx, func() (bool, error) { return st.PurgeAudit(ctx, now.Add(-audit.Retention), purgeBatch) })
 }
 
 // leadsCleanup reports whether this node removes old rows; in a cluster, one does.

@@ -10,6 +10,9 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
+// Retention is how long entries are kept.
+const Retention = 366 * 24 * time.Hour
+
 // The types of actors.
 const (
 	ActorKey    = "api_key"

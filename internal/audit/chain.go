@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
 )
 
 // Record is an entry as it is stored, with its place in the chain of its
@@ -60,8 +63,9 @@ type ChainStore interface {
 	// seq, starting after the given one, and the chain at that moment. It returns a
 	// nil chain if the workspace has none.
 	AuditChain(ctx context.Context, workspaceID string, after int64, limit int) (*Chain, []Record, error)
-	// UnchainedEntries counts the entries of a workspace that are not in its chain.
-	UnchainedEntries(ctx context.Context, workspaceID string) (int, error)
+	// UnchainedEntries counts the entries of a workspace that are not in its chain, and
+	// returns the newest of them, or nil if there are none.
+	UnchainedEntries(ctx context.Context, workspaceID string) (count int, newest *Entry, err error)
 }
 
 // Verification is the result of verifying the chain of a workspace.
@@ -74,11 +78,14 @@ type Verification struct {
 	Link
 	// Broken is nil if the chain is intact.
 	Broken *Break
+
+	start time.Time // of the oldest intact entry
 }
 
-// Break is the first entry of a chain that is not as it was written.
+// Break is the first entry of a chain that is not as it was written, or an entry outside
+// of the chain that should be in it.
 type Break struct {
-	Seq     int64
+	Seq     int64  // 0: outside
 	EntryID string // "" if the entry is missing
 	Reason  string
 }
@@ -89,7 +96,7 @@ const verifyPage = 500
 // Verify checks the chain of a workspace and, unless expected is nil, that it
 // contains the expected link. Entries may be written and purged meanwhile.
 func Verify(ctx context.Context, store ChainStore, workspaceID string, expected *Link) (Verification, error) {
-	unchained, err := store.UnchainedEntries(ctx, workspaceID)
+	unchained, newest, err := store.UnchainedEntries(ctx, workspaceID)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -110,6 +117,7 @@ func Verify(ctx context.Context, store ChainStore, workspaceID string, expected 
 		}
 		if len(records) < verifyPage {
 			v.checkEnd(*chain, expected)
+			v.checkUnchained(newest)
 			return v, nil
 		}
 	}
@@ -118,17 +126,13 @@ func Verify(ctx context.Context, store ChainStore, workspaceID string, expected 
 // follow continues the verification with the next records.
 func (v *Verification) follow(chain Chain, records []Record, expected *Link) {
 	if chain.PurgedSeq > v.Seq {
-		if expected != nil && expected.Seq > v.Seq && expected.Seq < chain.PurgedSeq {
-			v.Broken = &Break{Seq: expected.Seq, Reason: "it was purged, so its hash cannot be compared"}
+		if expected != nil && expected.Seq > v.Seq && expected.Seq <= chain.PurgedSeq {
+			v.Broken = &Break{Seq: expected.Seq, Reason: "it was purged, so its hash cannot be compared: expect an entry of the last year"}
 			return
 		}
 		v.Link = Link{chain.PurgedSeq, chain.PurgedHash}
-		v.compare("", expected)
 	}
 	for _, r := range records {
-		if v.Broken != nil {
-			return
-		}
 		switch {
 		case r.Seq <= v.Seq && r.Seq <= chain.PurgedSeq:
 			v.Broken = &Break{r.Seq, r.ID, "it was purged, but is still there"}
@@ -136,20 +140,27 @@ func (v *Verification) follow(chain Chain, records []Record, expected *Link) {
 			v.Broken = &Break{Seq: v.Seq + 1, Reason: "it is missing"}
 		case !bytes.Equal(r.Hash, r.Sum(v.Hash)):
 			v.Broken = &Break{r.Seq, r.ID, "it or the hash of the previous entry was changed"}
+		// The last entry that is old enough to be purged is kept, to show that those
+		// before it were.
+		case v.Seq == chain.PurgedSeq && v.Seq > 0 && clock.Now().Sub(r.At) <= Retention:
+			v.Broken = &Break{Seq: v.Seq, Reason: "it was removed, but was not old enough to be purged"}
+		case expected != nil && expected.Seq == r.Seq && !bytes.Equal(expected.Hash, r.Hash):
+			v.Broken = &Break{r.Seq, r.ID, "its hash is not the expected one"}
 		default:
-			v.Link = Link{r.Seq, r.Hash}
-			v.Entries++
-			v.compare(r.ID, expected)
+			v.accept(r)
+			continue
 		}
+		return
 	}
 }
 
-// compare checks whether the last entry so far is the expected one, if it has its
-// place.
-func (v *Verification) compare(entryID string, expected *Link) {
-	if expected != nil && expected.Seq == v.Seq && !bytes.Equal(expected.Hash, v.Hash) {
-		v.Broken = &Break{v.Seq, entryID, "its hash is not the expected one"}
+// accept counts an intact entry.
+func (v *Verification) accept(r Record) {
+	if v.Entries == 0 {
+		v.start = r.At
 	}
+	v.Link = Link{r.Seq, r.Hash}
+	v.Entries++
 }
 
 // checkEnd compares the last record with the chain.
@@ -161,7 +172,17 @@ func (v *Verification) checkEnd(chain Chain, expected *Link) {
 	switch {
 	case v.Seq < last:
 		v.Broken = &Break{Seq: v.Seq + 1, Reason: fmt.Sprintf("it and all later ones up to %d are missing", last)}
+	case v.Seq == chain.PurgedSeq && v.Seq > 0:
+		v.Broken = &Break{Seq: v.Seq, Reason: "it was removed, but the last entry is never purged"}
 	case v.Seq > chain.Seq || !bytes.Equal(v.Hash, chain.Hash):
 		v.Broken = &Break{Seq: v.Seq, Reason: "it is not the entry that was written last"}
+	}
+}
+
+// checkUnchained checks that the newest entry outside of the chain is older than the
+// chain: entries are chained since the release that introduced chains.
+func (v *Verification) checkUnchained(newest *Entry) {
+	if v.Broken == nil && newest != nil && v.Entries > 0 && !newest.At.Before(v.start) {
+		v.Broken = &Break{EntryID: newest.ID, Reason: "it is not in the chain, although the chain had begun when it was written"}
 	}
 }

@@ -18,6 +18,8 @@ import (
 type memoryChain struct {
 	chain   *audit.Chain
 	records []audit.Record
+	// unchained is the newest entry outside of the chain; nil: one from before it.
+	unchained *audit.Entry
 	// beforeRead runs before each read.
 	beforeRead func()
 }
@@ -31,14 +33,22 @@ func (m *memoryChain) AuditChain(_ context.Context, _ string, after int64, limit
 	return m.chain, sorted[:min(limit, len(sorted))], nil
 }
 
-func (m *memoryChain) UnchainedEntries(context.Context, string) (int, error) { return 7, nil }
+// began is the time of the first entry.
+var began = time.UnixMicro(1e15)
+
+func (m *memoryChain) UnchainedEntries(context.Context, string) (int, *audit.Entry, error) {
+	if m.unchained == nil {
+		return 7, &audit.Entry{ID: "aud_old", At: began.Add(-time.Microsecond)}, nil
+	}
+	return 8, m.unchained, nil
+}
 
 func (m *memoryChain) append(n int) {
 	for range n {
 		m.chain.Seq++
 		r := audit.Record{
 			Entry: audit.Entry{
-				ID: fmt.Sprintf("aud_%d", m.chain.Seq), WorkspaceID: "ws_1", At: time.UnixMicro(1e15 + m.chain.Seq), ActorType: "user", ActorID: "usr_1",
+				ID: fmt.Sprintf("aud_%d", m.chain.Seq), WorkspaceID: "ws_1", At: began.Add(time.Duration(m.chain.Seq-1) * time.Microsecond), ActorType: "user", ActorID: "usr_1",
 				Action: "api_key.created", TargetType: "api_key", TargetID: "key_1", RequestID: "req_1",
 			},
 			RawDetails: `{"name":"a"}`, Seq: m.chain.Seq,
@@ -164,11 +174,43 @@ func TestVerifyChecksBothEnds(t *testing.T) {
 			t.Errorf("%s: not detected", name)
 		}
 	}
-	if v := verify(t, newChain(3, 3)); v.Broken != nil || v.Entries != 0 || v.Seq != 3 {
-		t.Errorf("a chain without entries: %+v", v)
+	if v := verify(t, newChain(3, 3)); v.Broken == nil || v.Broken.Seq != 3 {
+		t.Errorf("a chain whose last entry is purged: %+v", v)
 	}
 	if v := verify(t, &memoryChain{}); v.Broken != nil || v.Seq != 0 {
 		t.Errorf("no chain: %+v", v)
+	}
+}
+
+// Entries that are declared as purged must be old, and entries outside of the chain must
+// be older than the chain.
+func TestVerifyChecksAges(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		age    time.Duration // of the first entry that is left
+		broken bool
+	}{
+		"old":       {audit.Retention + time.Hour, false},
+		"too young": {audit.Retention - time.Hour, true},
+	} {
+		m := newChain(3, 3)
+		m.records = nil
+		m.append(2)
+		previous := m.chain.PurgedHash
+		for i := range m.records {
+			m.records[i].At = time.Now().Add(-tc.age)
+			m.records[i].Hash = m.records[i].Sum(previous)
+			previous = m.records[i].Hash
+		}
+		m.chain.Hash = previous
+		if v := verify(t, m); (v.Broken != nil) != tc.broken || tc.broken && v.Broken.Seq != 3 {
+			t.Errorf("%s: %+v", name, v.Broken)
+		}
+	}
+	m := newChain(3, 0)
+	m.unchained = &audit.Entry{ID: "aud_new", At: began}
+	if v := verify(t, m); v.Broken == nil || v.Broken.EntryID != "aud_new" || v.Broken.Seq != 0 {
+		t.Errorf("an entry outside of the chain: %+v", v.Broken)
 	}
 }
 
@@ -210,7 +252,7 @@ func TestVerifyExpectedLink(t *testing.T) {
 		broken   int64
 	}{
 		"an entry":         {m, fourth, 0},
-		"the last purged":  {m, third, 0},
+		"the last purged":  {m, third, 3},
 		"another hash":     {m, audit.Link{Seq: 4, Hash: third.Hash}, 4},
 		"another anchor":   {m, audit.Link{Seq: 3, Hash: fourth.Hash}, 3},
 		"a purged entry":   {m, audit.Link{Seq: 2, Hash: third.Hash}, 2},

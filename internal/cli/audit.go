@@ -47,6 +47,8 @@ func describeBreak(b *app.AuditBreak) string {
 	switch {
 	case b == nil:
 		return "intact"
+	case b.Seq == 0:
+		return fmt.Sprintf("broken at %s: %s", b.EntryID, b.Reason)
 	case b.EntryID == "":
 		return fmt.Sprintf("broken at entry %d: %s", b.Seq, b.Reason)
 	}

@@ -114,24 +114,28 @@ func (s *Store) AuditChain(ctx context.Context, workspaceID string, after int64,
 }
 
 // UnchainedEntries implements audit.ChainStore.
-func (s *Store) UnchainedEntries(ctx context.Context, workspaceID string) (int, error) {
-	n := 0
-	err := s.read(ctx, func(c database.Conn) (err error) {
-		n, err = database.Number(c, `SELECT count(*) FROM audit WHERE workspace_id = $1 AND seq IS NULL`, workspaceID)
+func (s *Store) UnchainedEntries(ctx context.Context, workspaceID string) (count int, newest *audit.Entry, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		if count, err = database.Number(c, `SELECT count(*) FROM audit WHERE workspace_id = $1 AND seq IS NULL`, workspaceID); err != nil {
+			return err
+		}
+		newest, err = database.One(c, `SELECT `+auditColumns+` FROM audit WHERE workspace_id = $1 AND seq IS NULL ORDER BY at DESC LIMIT 1`, []any{workspaceID}, scanAudit)
 		return err
 	})
-	return n, err
+	return count, newest, err
 }
 
 // PurgeAudit deletes up to limit audit entries that were written before a time.
 // It returns true if there may be more. Of a chain it deletes the entries up to
-// the first one that is not as old: the rest stays verifiable.
+// the first one that is not as old: the rest stays verifiable. The last entry that is
+// old enough stays too, to prove that those before it were.
 func (s *Store) PurgeAudit(ctx context.Context, before time.Time, limit int) (bool, error) {
 	var due *string
 	err := s.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.One(c, `SELECT c.workspace_id FROM audit_chains c JOIN audit a ON a.workspace_id = c.workspace_id
-			AND a.seq = (SELECT min(o.seq) FROM audit o WHERE o.workspace_id = c.workspace_id AND o.seq IS NOT NULL)
-			WHERE a.at < $1 LIMIT 1`, []any{before}, scanText)
+		due, err = database.One(c, `SELECT c.workspace_id FROM audit_chains c
+			JOIN audit a ON a.workspace_id = c.workspace_id AND a.seq = c.purged_seq + 1
+			JOIN audit b ON b.workspace_id = c.workspace_id AND b.seq = c.purged_seq + 2
+			WHERE a.at < $1 AND b.at < $1 LIMIT 1`, []any{before}, scanText)
 		return err
 	})
 	if err != nil {
@@ -152,7 +156,7 @@ func (s *Store) PurgeAudit(ctx context.Context, before time.Time, limit int) (bo
 // hash of the last one.
 func purgeChain(tx *transaction, workspaceID string, before time.Time, limit int) error {
 	oldest, err := database.List(tx, `SELECT `+auditColumns+`, seq, hash FROM audit WHERE workspace_id = $1 AND seq > 0 ORDER BY seq LIMIT $2`,
-		[]any{workspaceID, limit}, scanAuditRecord)
+		[]any{workspaceID, limit + 1}, scanAuditRecord)
 	if err != nil {
 		return err
 	}
@@ -160,10 +164,10 @@ func purgeChain(tx *transaction, workspaceID string, before time.Time, limit int
 	if n < 0 {
 		n = len(oldest)
 	}
-	if n == 0 {
+	if n < 2 {
 		return nil
 	}
-	last := oldest[n-1]
+	last := oldest[n-2]
 	// Another node may have purged more meanwhile.
 	if ok, err := oneRow(tx.Exec(`UPDATE audit_chains SET purged_seq = $1, purged_hash = $2 WHERE workspace_id = $3 AND purged_seq < $1`,
 		last.Seq, last.Hash, workspaceID)); err != nil || !ok {

@@ -28,7 +28,7 @@ func testAuditChain(t *testing.T, w *harness) {
 		w.exec(t, `INSERT INTO audit (id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id)
 			VALUES ($1, $2, 1, 'user', 'u', 'made', 'thing', 'a', '{}', '')`, "aud_0"+ws.ID, ws.ID)
 		equal(t, "unchained", w.verified(t, ws, 1).Unchained, 1)
-		for must(w.PurgeAudit(t.Context(), time.UnixMicro(2), 1))(t) {
+		for must(w.PurgeAudit(t.Context(), time.UnixMicro(2), 100))(t) {
 		}
 		equal(t, "unchained", w.verified(t, ws, 1).Unchained, 0)
 	})
@@ -79,10 +79,13 @@ func (w *harness) testTampering(t *testing.T) {
 		"an entry outside":     {`UPDATE audit SET seq = NULL WHERE workspace_id = $1 AND seq = 2`, 2},
 		"another order":        {`UPDATE audit SET seq = -seq WHERE workspace_id = $1 AND seq IN (2, 3)`, 2},
 		"no end":               {`DELETE FROM audit_chains WHERE workspace_id = $1`, 1},
+		"declared as purged": {`UPDATE audit_chains SET purged_seq = 2, purged_hash = (SELECT a.hash FROM audit a WHERE a.workspace_id = $1 AND a.seq = 2)
+			WHERE workspace_id = $1`, 2},
 	} {
 		ws := w.chainOf(t, 4)
 		w.verified(t, ws, 4)
 		w.exec(t, tc.statement, ws.ID)
+		w.exec(t, `DELETE FROM audit WHERE workspace_id = $1 AND seq <= (SELECT purged_seq FROM audit_chains c WHERE c.workspace_id = $1)`, ws.ID)
 		w.exec(t, `UPDATE audit SET seq = 5 + seq WHERE workspace_id = $1 AND seq < 0`, ws.ID) // completes "another order"
 		v := must(audit.Verify(t.Context(), w.Store, ws.ID, nil))(t)
 		if v.Broken == nil || v.Broken.Seq != tc.broken {
@@ -120,7 +123,7 @@ func (w *harness) testConcurrentAudit(t *testing.T) {
 
 func (w *harness) testPurgedChain(t *testing.T) {
 	ctx, ws := t.Context(), w.workspace(t)
-	began := clock.Now()
+	began := clock.Now().Add(-2 * audit.Retention)
 	at := func(offset time.Duration) {
 		entry := newEntry(ws.ID, "made", "a")
 		entry.At = began.Add(offset)
@@ -139,13 +142,13 @@ func (w *harness) testPurgedChain(t *testing.T) {
 		for must(w.PurgeAudit(ctx, began, 2))(t) {
 		}
 		v := w.verified(t, ws, 7)
-		equal(t, "entries", v.Entries, 3) // an entry stays as long as those before it
+		equal(t, "entries", v.Entries, 4) // an entry stays as long as those before it, and the last old one
 	}
 	at(7 * time.Hour)
-	equal(t, "entries", w.verified(t, ws, 8).Entries, 4)
+	equal(t, "entries", w.verified(t, ws, 8).Entries, 5)
 	for must(w.PurgeAudit(ctx, began.Add(24*time.Hour), 100))(t) {
 	}
-	equal(t, "entries", w.verified(t, ws, 8).Entries, 0)
+	equal(t, "entries", w.verified(t, ws, 8).Entries, 1)
 	at(8 * time.Hour)
-	equal(t, "entries", w.verified(t, ws, 9).Entries, 1)
+	equal(t, "entries", w.verified(t, ws, 9).Entries, 2)
 }
