@@ -3,6 +3,9 @@ package mask
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // JSON returns JSON text with every value masked that occurs in a string or in a
@@ -10,7 +13,7 @@ import (
 // a value becomes the string "***". The result is valid JSON; text without any
 // value is returned unchanged.
 func (m *Masker) JSON(raw []byte) []byte {
-	if m == nil {
+	if m == nil || !m.mayOccur(raw) {
 		return raw
 	}
 	var out []byte
@@ -41,6 +44,17 @@ func (m *Masker) JSON(raw []byte) []byte {
 		return raw
 	}
 	return append(out, raw[written:]...)
+}
+
+// mayOccur reports whether a value may occur in JSON text. It decodes and searches all
+// strings at once, which is faster than one by one. It cannot tell if there are escapes
+// in the decoded strings.
+func (m *Masker) mayOccur(raw []byte) bool {
+	t := &text{s: string(raw)}
+	if decoded := jsonEscaping.decode(t.s); decoded != nil {
+		t = decoded
+	}
+	return strings.ContainsAny(t.s, `\&%`) || m.spaces && strings.Contains(t.s, "+") || len(m.search(t, nil)) > 0
 }
 
 // maskString masks the content of a JSON string. It returns nil if there is
@@ -74,4 +88,33 @@ func endOfString(raw []byte, i int) int {
 
 func isLiteral(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '+' || c == '.'
+}
+
+// Value returns decoded JSON with every value masked, like JSON. It never changes the
+// value that it is given; values of other types than those of JSON stay as they are.
+func (m *Masker) Value(value any) any {
+	if m == nil {
+		return value
+	}
+	switch v := value.(type) {
+	case string:
+		return m.Text(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, element := range v {
+			out[i] = m.Value(element)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			out[m.Text(name)] = m.Value(member)
+		}
+		return out
+	case bool, int, int64, float64, json.Number:
+		if text, err := strictjson.Encode(v); err == nil && m.Text(string(text)) != string(text) {
+			return Replacement
+		}
+	}
+	return value
 }

@@ -4,7 +4,9 @@
 package mask
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -19,52 +21,57 @@ const MinLength = 4
 // a value of MinLength characters is shorter.
 const window = 4
 
-// Masker masks a set of values. It is immutable and safe to share. The nil
-// Masker masks nothing.
+// Masker masks values. It is immutable and safe to share. The nil Masker masks
+// nothing.
 type Masker struct {
-	// filter has a bit for each window that a form begins with, so that most
-	// positions of a text need only one lookup.
-	filter   [1 << 10]uint64
-	forms    map[uint32][]form // by their first bytes, the longest first
-	hashBase uint64            // of the hashes of long forms
+	sets []*set
+	// spaces reports whether a value contains a space, which a form encodes as +.
+	spaces bool
 }
 
 // New returns a Masker for values, which must be UTF-8. It returns nil if there
-// is nothing to mask.
+// is nothing to mask. Building one takes much longer than using it on a short
+// text: see [Cache].
 func New(values []string) *Masker {
-	m := &Masker{forms: map[uint32][]form{}, hashBase: randomBase()}
+	m, s := &Masker{}, newSet()
 	seen := map[string]bool{}
 	for _, value := range values {
 		if utf8.RuneCountInString(value) < MinLength || seen[value] {
 			continue
 		}
 		seen[value] = true
-		for text := range forms(value) {
-			m.add(text)
-		}
+		m.spaces = m.spaces || strings.Contains(value, " ")
+		s.addForms(value)
 	}
-	if len(m.forms) == 0 {
+	if len(seen) == 0 {
 		return nil
 	}
-	for _, bucket := range m.forms {
-		slices.SortFunc(bucket, func(a, b form) int { return b.length - a.length })
-	}
+	s.sort()
+	m.sets = []*set{s}
 	return m
 }
 
-func (m *Masker) add(text string) {
-	first := uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24
-	made := newForm(text, m.hashBase)
-	if slices.Contains(m.forms[first], made) {
-		return
+// Join returns a Masker for everything that the given ones mask. It is cheap.
+func Join(maskers ...*Masker) *Masker {
+	var only *Masker
+	joined := &Masker{}
+	for _, m := range maskers {
+		if m == nil {
+			continue
+		}
+		only = m
+		joined.spaces = joined.spaces || m.spaces
+		for _, s := range m.sets {
+			if !slices.Contains(joined.sets, s) {
+				joined.sets = append(joined.sets, s)
+			}
+		}
 	}
-	m.forms[first] = append(m.forms[first], made)
-	at := filterBit(first)
-	m.filter[at>>6] |= 1 << (at & 63)
+	if only == nil || len(only.sets) == len(joined.sets) {
+		return only // it has everything
+	}
+	return joined
 }
-
-// filterBit returns the index of a window's bit in the filter.
-func filterBit(first uint32) uint32 { return first * 0x9E3779B1 >> 16 }
 
 // Text returns s with every value masked. Values that overlap or touch are
 // masked as one. It returns a text without any value unchanged.
@@ -72,31 +79,50 @@ func (m *Masker) Text(s string) string {
 	if m == nil || len(s) < window {
 		return s
 	}
-	var out []byte
-	written, from, to := 0, 0, 0 // s[:written] is in out, s[from:to] will be masked
-	source := text{s: s, base: m.hashBase}
-	first := uint32(s[0])<<8 | uint32(s[1])<<16 | uint32(s[2])<<24
-	for i := range len(s) - window + 1 {
-		first = first>>8 | uint32(s[i+window-1])<<24
-		if at := filterBit(first); m.filter[at>>6]&(1<<(at&63)) == 0 {
+	return replace(s, m.find(s))
+}
+
+// span is a part of a text.
+type span struct{ from, to int }
+
+// find returns where values are in a text, in plain form or in any encoding.
+func (m *Masker) find(s string) []span {
+	found := m.search(&text{s: s}, nil)
+	for _, e := range escapings {
+		if e.plus && !m.spaces {
 			continue
 		}
-		length := source.longestMatch(i, m.forms[first])
-		switch {
-		case length == 0:
-		case to > 0 && i <= to:
-			to = max(to, i+length)
-		default:
-			if to > 0 {
-				out = append(append(out, s[written:from]...), Replacement...)
-				written = to
-			}
-			from, to = i, i+length
+		if decoded := e.decode(s); decoded != nil {
+			found = m.search(decoded, found)
 		}
 	}
-	if to == 0 {
+	return found
+}
+
+func (m *Masker) search(t *text, found []span) []span {
+	for _, s := range m.sets {
+		found = s.search(t, found)
+	}
+	return found
+}
+
+// replace replaces parts of a text, which may overlap and be in any order.
+func replace(s string, parts []span) string {
+	if len(parts) == 0 {
 		return s
 	}
-	out = append(append(out, s[written:from]...), Replacement...)
-	return string(append(out, s[to:]...))
+	slices.SortFunc(parts, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var out strings.Builder
+	written := 0
+	for i := 0; i < len(parts); {
+		from, to := parts[i].from, parts[i].to
+		for i++; i < len(parts) && parts[i].from <= to; i++ {
+			to = max(to, parts[i].to)
+		}
+		out.WriteString(s[written:from])
+		out.WriteString(Replacement)
+		written = to
+	}
+	out.WriteString(s[written:])
+	return out.String()
 }

@@ -5,10 +5,15 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
+	"html"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -50,6 +55,18 @@ func TestText(t *testing.T) {
 		{"in a path", []string{pass}, "/" + url.PathEscape(pass) + "/", "/***/"},
 		{"in a query, lower-case escapes", []string{"a/b/c/d"}, "a%2fb%2fc%2fd", "***"},
 		{"as browsers escape", []string{"a b(c)!"}, "a%20b(c)!", "***"},
+		{"in JSON with any character escaped", []string{"a/b+c=d"}, `a\u002fb\u002Bc\u003dd a\/b\u002bc=d`, `*** ***`},
+		{"in JSON in upper case", []string{pass}, `p\u00E4$$\u002Fw?rd <1>`, `***`},
+		{"in a query, some characters escaped", []string{"a/b+c=d"}, "a/b%2Bc=d a%2fb+c%3dd a%2Fb%2bc%3Dd", "*** *** ***"},
+		{"in a form", []string{"a b+c/d"}, "x=a+b%2Bc%2Fd&y=a%20b+c/d", "x=***&y=***"},
+		{"in HTML", []string{`a<b>&"c'`}, html.EscapeString(`a<b>&"c'`) + " a&lt;b&gt;&amp;&quot;c&apos; a&lt;b>&amp;\"c'", "*** *** ***"},
+		{"in HTML with a name", []string{"zwölf/elf+1"}, "zw&ouml;lf&sol;elf&plus;1", "***"},
+		{"in decimal references", []string{"a/b+c"}, "&#97;&#47;&#98;&#43;&#99; a&#047;b&#43c", "*** ***"},
+		{"in hexadecimal references", []string{"a/b+c"}, "&#x61;&#x2f;&#x62;&#X2B;&#x63; a&#x0002F;b&#x2B;c", "*** ***"},
+		{"a reference beyond the basic plane", []string{"key🔑x"}, "key&#128273;x key&#x1F511;x", "*** ***"},
+		{"base64 with escapes", []string{"\xc3\xbf\xc3\xbe?>~"}, `w7\/Dvj8+fg== w7%2FDvj8%2bfg%3D%3D w7&#47;Dvj8&#43;fg&#61;&#61;`, "*** *** ***"},
+		{"escapes around a value stay", []string{"hunter22"}, `\"hunter22\" %22hunter22%22 &quot;hunter22&quot;`, `\"***\" %22***%22 &quot;***&quot;`},
+		{"what is no escape", []string{"hunter22"}, `\ \u00 \ud83d\x hunter22 % %4 %zz & &#; &#x; &#xffffff; &none; &`, `\ \u00 \ud83d\x *** % %4 %zz & &#; &#x; &#xffffff; &none; &`},
 		{"in hex", []string{"hunter22"}, hex.EncodeToString([]byte("hunter22")), "***"},
 		{"in upper-case hex", []string{"hunter22"}, strings.ToUpper(hex.EncodeToString([]byte("hunter22"))), "***"},
 		{"in base64", []string{"hunter22"}, base64.StdEncoding.EncodeToString([]byte("hunter22")), "***"},
@@ -100,6 +117,26 @@ var encodings = map[string]func(before, value, after string) string{
 		out, _ := json.Marshal(before + value + after)
 		return string(out)
 	},
+	"JSON in ASCII": func(before, value, after string) string {
+		var out strings.Builder
+		for _, r := range utf16.Encode([]rune(before + value + after)) {
+			fmt.Fprintf(&out, `\u%04X`, r)
+		}
+		return out.String()
+	},
+	"HTML": func(before, value, after string) string { return html.EscapeString(before + value + after) },
+	"XML": func(before, value, after string) string {
+		var out bytes.Buffer
+		_ = xml.EscapeText(&out, []byte(before+value+after))
+		return out.String()
+	},
+	"references": func(before, value, after string) string {
+		var out strings.Builder
+		for i, r := range []rune(before + value + after) {
+			fmt.Fprintf(&out, []string{"&#%d;", "&#x%x;", "&#X%X;"}[i%3], r)
+		}
+		return out.String()
+	},
 	"hex": func(before, value, after string) string { return hex.EncodeToString([]byte(before + value + after)) },
 	"HEX": func(before, value, after string) string { return fmt.Sprintf("%X", before+value+after) },
 	"base64": func(before, value, after string) string {
@@ -137,7 +174,8 @@ func TestMasksEveryEncoding(t *testing.T) {
 					t.Errorf("%s: %q has something left to mask", name, masked)
 				}
 			}
-			if name != "JSON" && name != "path" && name != "query" && strings.Contains(masked, encode("", value, "")) {
+			escapes := slices.Contains([]string{"JSON", "path", "query", "HTML", "XML"}, name)
+			if !escapes && strings.Contains(masked, encode("", value, "")) {
 				t.Errorf("%s: %q survives in %q", name, value, masked)
 			}
 		}
@@ -160,7 +198,9 @@ func TestJSONStaysJSON(t *testing.T) {
 		m := mask.New(values)
 		masked := m.JSON(raw)
 		var decoded any
-		if err := json.Unmarshal(masked, &decoded); err != nil {
+		exact := json.NewDecoder(bytes.NewReader(masked))
+		exact.UseNumber()
+		if err := exact.Decode(&decoded); err != nil || !json.Valid(masked) {
 			t.Fatalf("%s: %v", masked, err)
 		}
 		each(decoded, func(text string) {
@@ -190,8 +230,8 @@ func each(value any, visit func(string)) {
 		}
 	case string:
 		visit(v)
-	case float64:
-		visit(fmt.Sprintf("%.0f", v))
+	case json.Number:
+		visit(v.String())
 	}
 }
 
@@ -207,6 +247,79 @@ func TestLeavesOtherTextUnchanged(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	})
+}
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	one, two := mask.New([]string{"abcdef"}), mask.New([]string{"defghi", "with space"})
+	if mask.Join() != nil || mask.Join(nil, nil) != nil || mask.Join(nil, one, nil, one) != one {
+		t.Error("joining one masker makes another one")
+	}
+	both := mask.Join(one, nil, two)
+	if mask.Join(one, both) != both {
+		t.Error("joining what is there already makes another masker")
+	}
+	if got := both.Text("xabcdefghix with+space"); got != "x***x ***" {
+		t.Errorf("got %q", got)
+	}
+	if got := one.Text("defghi"); got != "defghi" {
+		t.Errorf("the first one has changed: %q", got)
+	}
+}
+
+func TestValue(t *testing.T) {
+	t.Parallel()
+	m := mask.New([]string{"hunter22", "12345678"})
+	given := map[string]any{"a": []any{"my hunter22", 12345678, 7, nil, true, json.Number("0.12345678")}, "hunter22": map[string]any{"x": "y"}}
+	want := map[string]any{"a": []any{"my ***", "***", 7, nil, true, "***"}, "***": map[string]any{"x": "y"}}
+	if diff := cmp.Diff(any(want), m.Value(given)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if given["a"].([]any)[0] != "my hunter22" {
+		t.Error("the given value has changed")
+	}
+}
+
+func TestCache(t *testing.T) {
+	t.Parallel()
+	c := mask.NewCache(1 << 20)
+	one := c.Of("ws_1", []string{"hunter22", "swordfish"})
+	if c.Of("ws_1", []string{"swordfish", "hunter22", "hunter22"}) != one {
+		t.Error("the masker was built again")
+	}
+	if c.Of("ws_2", []string{"hunter22", "swordfish"}) == one {
+		t.Error("workspaces share a masker")
+	}
+	if got := c.Of("ws_1", []string{"hunter22s", "wordfish"}).Text("swordfish"); got != "s***" {
+		t.Errorf("another masker masks %q", got)
+	}
+	if c.Of("ws_1", nil) != nil || c.Of("ws_1", []string{"abc"}) != nil {
+		t.Error("there is a masker for nothing")
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	c := mask.NewCache(100 << 10)
+	first := c.Of("ws_1", []string{"hunter22"})
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for j := range 100 {
+				value := fmt.Sprintf("secret-%d-%d", i, j)
+				if c.Of("ws_1", []string{value}).Text(value) != mask.Replacement {
+					t.Errorf("%s is not masked", value)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if size := c.Size(); size > 100<<10 || size < 50<<10 {
+		t.Errorf("the cache has %d bytes", size)
+	}
+	if got := c.Of("ws_1", []string{"hunter22"}).Text("hunter22"); got != first.Text("hunter22") {
+		t.Errorf("got %q", got)
+	}
 }
 
 // Text with many near matches of a long value is as fast as any other.
@@ -290,5 +403,44 @@ func BenchmarkJSON(b *testing.B) {
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		mask.New([]string{"a-usual-api-key-of-40-characters-xxxxxxx", "another"})
+	}
+}
+
+// BenchmarkNewLarge builds maskers for the secrets that a connection can have.
+func BenchmarkNewLarge(b *testing.B) {
+	for _, bc := range []struct {
+		name          string
+		count, length int
+	}{
+		{"one of 40 bytes", 1, 40},
+		{"one of 2.4 KiB", 1, 2458},
+		{"one of 64 KiB", 1, 64 << 10},
+		{"32 of 8 KiB", 32, 8 << 10},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			values := make([]string, bc.count)
+			for i := range values {
+				values[i] = fmt.Sprintf("%04d%s", i, strings.Repeat("xY7/+_-q", bc.length/8))[:bc.length]
+			}
+			for b.Loop() {
+				if mask.New(values) == nil {
+					b.Fatal("there is nothing to mask")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCache is what masking costs each step of a run.
+func BenchmarkCache(b *testing.B) {
+	for _, length := range []int{40, 2458, 64 << 10} {
+		b.Run(fmt.Sprintf("%d bytes", length), func(b *testing.B) {
+			c, values := mask.NewCache(1<<20), []string{strings.Repeat("xY7/+_-q", length/8+1)[:length]}
+			for b.Loop() {
+				if c.Of("ws_1", values) == nil {
+					b.Fatal("there is nothing to mask")
+				}
+			}
+		})
 	}
 }
