@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/mask"
 )
 
 // Connection is the connection of a step, ready to use.
@@ -11,8 +12,8 @@ type Connection struct {
 	Name string
 	// Credential authenticates requests to the hosts of the connection.
 	Credential egress.Credential
-	// Secrets are the values in it that must not be stored.
-	Secrets []string
+	// Mask masks the values in it that must not be stored.
+	Mask *mask.Masker
 	// Accepted reports that the service is known to accept the credential: a 401 is
 	// then about the request.
 	Accepted bool

@@ -305,35 +305,38 @@ func (s *Service) complete(ctx context.Context, actor auth.Actor, c *opened, wai
 // saveConsent stores a connection that a person has consented to. Steps that wait for
 // it continue.
 func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, wait pending) error {
-	reconnects := wait.Reconnect
-	c.Epoch = reconnects + 1
-	sealed, err := s.seal(ctx, c)
-	if err != nil {
-		return err
-	}
-	if reconnects == 0 {
+	if wait.Reconnect == 0 {
+		c.Epoch = 1
+		sealed, err := s.seal(ctx, c)
+		if err != nil {
+			return err
+		}
 		return s.insert(ctx, actor, sealed)
 	}
 	entry := s.entry(actor, "connection.reconnected", c.Connection)
 	for {
-		updated, err := s.store.UpdateConnection(ctx, sealed, reconnects, &entry)
+		was, err := s.readSealed(ctx, c.Connection)
+		if err != nil {
+			return err
+		}
+		// It may have been renewed or marked as broken in the meantime, which the new
+		// consent replaces, or changed, which the person has not consented to.
+		if was.Epoch != wait.Reconnect && wait.isChanged(was) {
+			return fault.New(fault.ConsentExpired, "the connection %q was changed while you were at the service: reconnect it once more", c.Name)
+		}
+		c.Epoch = was.Epoch + 1
+		c.keepReplaced(was, clock.Now())
+		sealed, err := s.seal(ctx, c)
+		if err != nil {
+			return err
+		}
+		updated, err := s.store.UpdateConnection(ctx, sealed, was.Epoch, &entry)
 		if err != nil {
 			return err
 		}
 		if updated {
 			return s.wakeSteps(ctx, c.Connection)
 		}
-		// It was renewed or marked as broken in the meantime, which the new consent
-		// replaces, or it was changed, which the person has not consented to.
-		now, err := s.readSealed(ctx, c.Connection)
-		if err != nil {
-			return err
-		}
-		if wait.isChanged(now) {
-			return fault.New(fault.ConsentExpired, "the connection %q was changed while you were at the service: reconnect it once more", c.Name)
-		}
-		reconnects = now.Epoch
-		sealed.Epoch = reconnects + 1
 	}
 }
 

@@ -22,6 +22,8 @@ type secrets struct {
 	// ClientID and ClientSecret belong to the OAuth app that the token was issued to.
 	ClientID     string `json:"client_id,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
+	// Replaced are the secrets that it had before, the newest first.
+	Replaced []replaced `json:"replaced,omitempty"`
 }
 
 // Token is what a token endpoint issued.
@@ -32,7 +34,7 @@ type Token struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty"` // nil: never, or unknown
 }
 
-// values lists everything that must not be shown, for a mask.
+// values lists the secrets themselves.
 func (s secrets) values() []string {
 	var out []string
 	for _, value := range s.Fields {
@@ -95,19 +97,24 @@ func applyTemplates(how integration.Apply, env integration.Env) func(*http.Reque
 }
 
 func applyBasic(r *http.Request, how integration.Basic, env integration.Env) error {
-	user, _, err := how.User.Text(env)
-	if err != nil {
-		return err
+	user, password, err := renderBasic(how, env)
+	if err == nil {
+		r.Header.Set("Authorization", "Basic "+basicCredential(user, password))
 	}
-	password, _, err := how.Password.Text(env)
-	if err != nil {
-		return err
+	return err
+}
+
+func renderBasic(how integration.Basic, env integration.Env) (user, password string, err error) {
+	if user, _, err = how.User.Text(env); err != nil {
+		return "", "", err
+	}
+	if password, _, err = how.Password.Text(env); err != nil {
+		return "", "", err
 	}
 	if strings.Contains(user, ":") {
-		return errors.New("the user name must not contain a colon")
+		return "", "", errors.New("the user name must not contain a colon")
 	}
-	r.Header.Set("Authorization", "Basic "+basicCredential(user, password))
-	return nil
+	return user, password, nil
 }
 
 // basicCredential returns a user name and a password as HTTP basic authentication

@@ -152,6 +152,7 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 		token.Refresh = old.secrets.Token.Refresh
 	}
 	next.secrets.Token, next.ExpiresAt, next.Epoch, next.Problem = &token, token.ExpiresAt, old.Epoch+1, ""
+	next.keepReplaced(old, clock.Now())
 	if next.Status == Failing || next.Status == NeedsReconnect {
 		next.Status = Connected
 	}

@@ -50,6 +50,8 @@ type Service struct {
 	failed       pauses // after a renewal that failed for now
 	rejected     pauses // after a new token was rejected: a service may respond with 401 to whatever it does not allow
 	log          *slog.Logger
+	masks        *mask.Cache
+	recent       recentMasks
 
 	mu   sync.Mutex
 	used map[string]time.Time // since the last flush
@@ -69,6 +71,7 @@ func NewService(store Stores, vault Vault, client Client, integrations *integrat
 	return &Service{
 		store: store, apps: store, consents: store, audit: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
 		failed: pauses{first: time.Second, longest: time.Minute}, rejected: pauses{first: time.Minute, longest: time.Minute},
+		masks: mask.NewCache(maskMemory), recent: recentMasks{last: map[recentKey]recentMask{}},
 	}
 }
 

@@ -119,7 +119,7 @@ func (s *Service) sendTest(ctx context.Context, c *opened, used action.Connectio
 	if err != nil {
 		return nil, err
 	}
-	return checkTest(call, resp, mask.New(used.Secrets))
+	return checkTest(call, resp, used.Mask)
 }
 
 func renderHeaders(into http.Header, env integration.Env, headers ...map[string]integration.Template) error {
@@ -216,7 +216,7 @@ func (s *Service) learnFromTest(ctx context.Context, c *opened) error {
 	if c.auth.Test == nil {
 		return nil
 	}
-	body, err := s.sendTest(ctx, c, c.connection())
+	body, err := s.sendTest(ctx, c, s.connection(c))
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (s *Service) requestToken(ctx context.Context, c *opened, endpoint integrat
 	}
 	answer, err := parseAnswer(resp, c.auth.TokenAt, asked)
 	if failure, ok := errors.AsType[*tokenError](err); ok { // some services quote what they reject
-		hide := mask.New(append(c.secrets.values(), secretsOf(c.client(), params)...))
+		hide := mask.New(append(c.hidden(), secretsOf(c.client(), params)...))
 		failure.code, failure.description = hide.Text(failure.code), hide.Text(failure.description)
 	}
 	return answer, err

@@ -105,6 +105,7 @@ func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
 		now.secrets.Token, now.ExpiresAt = nil, nil
 		now.Status, now.Problem = NeedsReconnect, "it was changed, so a person has to consent again"
 	}
+	now.keepReplaced(was, clock.Now())
 	return &now, nil
 }
 

@@ -51,13 +51,13 @@ func (c *opened) hasToken() bool {
 	return c.auth.Kind == integration.OAuth2 || c.auth.Kind == integration.ServiceAccount
 }
 
-// connection returns the connection as actions use it.
-func (c *opened) connection() action.Connection {
+// connection returns a connection as actions use it.
+func (s *Service) connection(c *opened) action.Connection {
 	apply := applyTemplates(c.auth.Apply, c.env())
 	if c.auth.Kind == integration.AWSSigV4 {
 		apply = c.signAWS
 	}
-	return action.Connection{Name: c.Name, Credential: credential{hosts: c.Hosts, apply: apply}, Secrets: c.secrets.values()}
+	return action.Connection{Name: c.Name, Credential: credential{hosts: c.Hosts, apply: apply}, Mask: s.mask(c)}
 }
 
 func (c *opened) signAWS(r *http.Request) error {
@@ -108,7 +108,7 @@ const (
 // use calls a function with an open connection. If its credential is rejected, judge
 // finds out whether that was about the credential.
 func (s *Service) use(ctx context.Context, c *opened, wait time.Duration, call usage, judge judge) error {
-	err := call(ctx, c.connection())
+	err := call(ctx, s.connection(c))
 	if isRejected(err) {
 		c, err = s.afterRejection(ctx, c, err, wait, call, judge)
 	}
@@ -135,7 +135,7 @@ func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error
 			return c, err
 		}
 		c = renewed
-		if rejection = call(ctx, c.connection()); !isRejected(rejection) {
+		if rejection = call(ctx, s.connection(c)); !isRejected(rejection) {
 			return c, rejection
 		}
 		s.rejected.begin(c, rejection, clock.Now())
@@ -147,7 +147,7 @@ func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error
 	case unknown:
 		return c, retryable(rejection)
 	default:
-		known := c.connection()
+		known := s.connection(c)
 		known.Accepted = true
 		return c, call(ctx, known)
 	}
@@ -160,7 +160,7 @@ func (s *Service) accepts(ctx context.Context, c *opened) verdict {
 	if c.auth.Test == nil {
 		return rejected
 	}
-	_, err := s.sendTest(ctx, c, c.connection())
+	_, err := s.sendTest(ctx, c, s.connection(c))
 	if err == nil {
 		return accepted
 	}
@@ -224,6 +224,16 @@ func (s *Service) read(ctx context.Context, workspaceID, name string) (*opened, 
 }
 
 func (s *Service) unseal(ctx context.Context, sealed Sealed) (*opened, error) {
+	c, err := s.openSecrets(ctx, sealed)
+	if err != nil {
+		return nil, err
+	}
+	c.service, c.auth, err = s.describe(c.Connection)
+	return c, err
+}
+
+// openSecrets opens the credential of a connection.
+func (s *Service) openSecrets(ctx context.Context, sealed Sealed) (*opened, error) {
 	c := &opened{Connection: sealed.Connection}
 	plain, err := s.vault.Open(ctx, sealedAt(c.Connection), sealed.Credential)
 	if err != nil {
@@ -232,8 +242,7 @@ func (s *Service) unseal(ctx context.Context, sealed Sealed) (*opened, error) {
 	if err := json.Unmarshal(plain, &c.secrets); err != nil {
 		return nil, fmt.Errorf("read the connection %s: %w", c.ID, err)
 	}
-	c.service, c.auth, err = s.describe(c.Connection)
-	return c, err
+	return c, nil
 }
 
 // seal returns a connection as it is stored.

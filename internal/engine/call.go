@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -133,9 +132,6 @@ type call struct {
 	err    error // of the request; the action is not called then
 	log    *stepLog
 	logger *slog.Logger
-	// hidden are the values that must not be stored of the step, without those of its
-	// connection.
-	hidden []string
 	mask   outputMask
 }
 
@@ -143,7 +139,7 @@ type call struct {
 func (d *driver) prepare(p stepRef) *call {
 	step := p.step()
 	c := &call{
-		at: p, action: p.compiled().Action.Action, logger: d.log.With("step", step.Path), hidden: d.secrets.hiddenOf(step),
+		at: p, action: p.compiled().Action.Action, logger: d.log.With("step", step.Path),
 		log: &stepLog{path: step.Path, attempt: step.Attempt, mask: d.secrets.maskOf(step), late: p.compiled().Masked != nil},
 	}
 	c.mask = d.state.outputMask(p)
@@ -156,7 +152,7 @@ func (d *driver) prepare(p stepRef) *call {
 // connect gives the action a connection, whose secrets are kept out of the log.
 func (c *call) connect(connection action.Connection) {
 	c.req.Connection = &connection
-	c.mask.values.secrets = mask.New(slices.Concat(c.hidden, connection.Secrets))
+	c.mask.values.secrets = mask.Join(c.mask.values.secrets, connection.Mask)
 	c.log.hide(c.mask.values.secrets)
 }
 
@@ -164,7 +160,7 @@ func (c *call) connect(connection action.Connection) {
 func (c *call) do(ctx context.Context) (out result) {
 	out.at, out.log = c.at, c.log
 	if c.req.Connection != nil {
-		out.secrets = c.req.Connection.Secrets
+		out.secrets = c.req.Connection.Mask
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

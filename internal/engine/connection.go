@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -18,6 +19,8 @@ type Connections interface {
 	// can be renewed, it renews it and calls the function once more. It returns a
 	// *connection.BrokenError if the connection has to be reconnected first.
 	Use(ctx context.Context, workspaceID, name string, wait time.Duration, call func(context.Context, action.Connection) error) error
+	// Mask returns a masker for the secrets of connections, as far as they exist.
+	Mask(ctx context.Context, workspaceID string, names []string) (*mask.Masker, error)
 }
 
 const (

@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"encoding/base64"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -22,8 +25,16 @@ const (
 
 // connections is a connection that can be broken.
 type connections struct {
-	broken atomic.Bool
-	uses   atomic.Int64
+	broken  atomic.Bool
+	uses    atomic.Int64
+	unknown atomic.Bool // its secret before it is used
+}
+
+func (c *connections) Mask(_ context.Context, _ string, names []string) (*mask.Masker, error) {
+	if c.unknown.Load() || !slices.Equal(names, []string{shop}) {
+		return nil, nil
+	}
+	return mask.New([]string{token}), nil
 }
 
 func (c *connections) Use(ctx context.Context, _, name string, _ time.Duration, call func(context.Context, action.Connection) error) error {
@@ -31,7 +42,7 @@ func (c *connections) Use(ctx context.Context, _, name string, _ time.Duration, 
 	if c.broken.Load() {
 		return &connection.BrokenError{Name: name, Problem: "the token was revoked"}
 	}
-	return call(ctx, action.Connection{Name: name, Secrets: []string{token}})
+	return call(ctx, action.Connection{Name: name, Mask: mask.New([]string{token})})
 }
 
 const shopStep = `[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {"returns": "` + token + `", "logs": "it is ` + token + `"}}]`
@@ -50,6 +61,51 @@ func TestSecretsOfConnectionsAreMasked(t *testing.T) {
 	}
 	if logs := w.logs(id); strings.Contains(logs, token) {
 		t.Errorf("logs %s", logs)
+	}
+}
+
+// The secret of a connection is masked in all steps of a run that uses it: before and
+// after the step with the connection, in loops, and when the run continues after a wait.
+func TestSecretsOfConnectionsAreMaskedInOtherSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.store)
+		steps := func(prefix string) string {
+			return strings.ReplaceAll(`
+				{"id": "X_says", "uses": "test.effect", "with": {"returns": "${{ trigger.payload.token }}", "logs": "it is ${{ trigger.payload.token }}"}},
+				{"id": "X_sets", "uses": "data.set", "with": {"values": {"is": "${{ fromBase64(trigger.payload.encoded) }}"}}},
+				{"id": "X_fails", "uses": "test.effect", "on_error": "continue", "with": {"fails": "no ${{ trigger.payload.token }}"}},
+				{"id": "X_loop", "foreach": "[fromBase64(trigger.payload.encoded), 'other']", "steps": [
+					{"id": "X_inside", "uses": "test.effect", "with": {"call": "X_inside", "returns": "${{ item }}"}}]},`, "X", prefix)
+		}
+		encoded := base64.StdEncoding.EncodeToString([]byte(token))
+		id := w.startRun(w.workflow(`[`+steps("before")+`
+			{"id": "order", "uses": "test.effect", "connection": "shop", "with": {}},`+steps("after")+`
+			{"id": "pause", "uses": "flow.wait", "with": {"for": "1h"}},`+strings.TrimSuffix(steps("later"), ",")+`]`),
+			`{"token": "`+token+`", "encoded": "`+encoded+`"}`)
+		d := w.endOf(id)
+		if d.Status != run.Succeeded {
+			t.Fatalf("%s %+v", d.Status, d.Error)
+		}
+		d.Trigger = run.Trigger{} // what somebody sent is shown
+		if shown := w.shownOf(d); strings.Contains(shown, token) || strings.Contains(shown, encoded) {
+			t.Errorf("the secret is stored: %s", shown)
+		}
+	})
+}
+
+// A secret that was unknown when the run began is masked once a step has used it.
+func TestSecretOfChangedConnectionIsMasked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(w.store)
+	w.connections.unknown.Store(true)
+	d := w.finished(w.startRun(w.workflow(`[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {}},
+		{"id": "says", "uses": "test.effect", "with": {"returns": "${{ trigger.payload.token }}", "logs": "${{ trigger.payload.token }}"}}]`), `{"token": "`+token+`"}`))
+	d.Trigger = run.Trigger{}
+	if shown := w.shownOf(d); strings.Contains(shown, token) {
+		t.Errorf("the secret is stored: %s", shown)
 	}
 }
 

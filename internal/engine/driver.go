@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -99,8 +101,8 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 	return true, d.state.restore(program, vars)
 }
 
-// fetchValues reads the variables and secrets that the program uses, and makes the
-// seed of its random values.
+// fetchValues reads the variables and secrets that the program uses, what to hide of its
+// connections, and makes the seed of its random values.
 func (d *driver) fetchValues(ctx context.Context, program *workflow.Program) (vars map[string]any, err error) {
 	workspaceID := d.state.snap.WorkspaceID
 	if program.Vars {
@@ -118,14 +120,19 @@ func (d *driver) fetchValues(ctx context.Context, program *workflow.Program) (va
 			return nil, err
 		}
 	}
-	if len(program.Secrets) == 0 {
-		return vars, nil
+	if len(program.Secrets) > 0 {
+		if d.secrets.values, err = d.engine.values.Open(ctx, workspaceID, program.Secrets); err != nil {
+			return nil, err
+		}
+		d.secrets.hide(d.engine.masks.Of(workspaceID, slices.Collect(maps.Values(d.secrets.values))))
 	}
-	values, err := d.engine.values.Open(ctx, workspaceID, program.Secrets)
-	if err != nil {
-		return nil, err
+	if len(program.Connections) > 0 {
+		secrets, err := d.engine.connections.Mask(ctx, workspaceID, program.Connections)
+		if err != nil {
+			return nil, err
+		}
+		d.secrets.hide(secrets)
 	}
-	d.secrets.set(values)
 	return vars, nil
 }
 

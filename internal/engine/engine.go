@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/dispatch"
 	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -34,6 +35,8 @@ const (
 	Slots = 256
 	// drainTime is how long steps in flight may continue during a shutdown.
 	drainTime = 25 * time.Second
+	// maskMemory limits the memory for maskers of secrets.
+	maskMemory = 16 << 20
 )
 
 // Engine executes runs.
@@ -47,6 +50,7 @@ type Engine struct {
 	vault       Vault
 	connections Connections
 	files       Files
+	masks       *mask.Cache
 	log         *slog.Logger
 
 	// holdsLease reports whether this node still owns its runs.
@@ -83,7 +87,7 @@ type Config struct {
 func New(config Config) *Engine {
 	return &Engine{
 		store: config.Store, source: config.Source, node: config.Node, log: config.Log, programs: config.Programs, values: config.Values,
-		links: config.Links, connections: config.Connections, vault: config.Vault, files: config.Files, active: map[string]*driver{},
+		links: config.Links, connections: config.Connections, vault: config.Vault, files: config.Files, masks: mask.NewCache(maskMemory), active: map[string]*driver{},
 		holdsLease: config.HoldsLease, counts: newCounts(config.Programs.Catalog()),
 	}
 }

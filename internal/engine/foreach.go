@@ -44,14 +44,7 @@ func (s *runState) items(p stepRef) ([]any, *expr.File, error) {
 		if step.State != nil { // the input is masked
 			stored = step.State
 		}
-		value, err := expr.FromJSONWithFiles(stored, step.InputFiles)
-		if err != nil {
-			return nil, nil, err
-		}
-		input, _ := value.(map[string]any)
-		items, _ := input["items"].([]any)
-		list, _ := input["items"].(*expr.File)
-		return items, list, nil
+		return parseItems(stored, step.InputFiles)
 	}
 	p.env.Now, p.env.Seed = step.StartedAt, s.seedOf(step.Path, "foreach")
 	items, list, err := p.compiled().Block.Items.EvalItems(p.env, expr.Budget{})
@@ -62,17 +55,36 @@ func (s *runState) items(p stepRef) ([]any, *expr.File, error) {
 	if list != nil {
 		whole["items"] = list
 	}
-	input, err := strictjson.Encode(whole)
+	encoded, err := strictjson.Encode(whole)
 	if err != nil {
 		return nil, nil, err
 	}
 	step.InputFiles = s.filesIn(whole)
 	s.refer(whole)
-	shown := s.secrets.foundMask.JSON(input)
+	hide := s.secrets.maskOf(step)
+	input := hide.secrets.JSON(encoded)
+	if list == nil && !bytes.Equal(input, encoded) { // the rounds do not see secrets, as in outputs
+		if items, _, err = parseItems(input, step.InputFiles); err != nil {
+			return nil, nil, err
+		}
+	}
+	shown := hide.found.JSON(input)
 	s.setInput(step, shown)
 	if !bytes.Equal(shown, input) {
 		s.setUnmasked(step, input)
 	}
+	return items, list, nil
+}
+
+// parseItems reads the stored items of a foreach.
+func parseItems(stored []byte, files []string) ([]any, *expr.File, error) {
+	value, err := expr.FromJSONWithFiles(stored, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	input, _ := value.(map[string]any)
+	items, _ := input["items"].([]any)
+	list, _ := input["items"].(*expr.File)
 	return items, list, nil
 }
 

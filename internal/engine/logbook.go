@@ -63,17 +63,20 @@ func (l *stepLog) write(level action.Level, message string) {
 	l.lines = append(l.lines, run.LogLine{Path: l.path, Attempt: l.attempt, At: clock.Now(), Level: string(level), Message: message})
 }
 
-// take closes the log and returns its lines without the values that steps have masked
-// meanwhile.
-func (l *stepLog) take(found *mask.Masker) []run.LogLine {
+// take closes the log and returns its lines without the values that are masked since
+// they were written.
+func (l *stepLog) take(now stepMask) []run.LogLine {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	if now.secrets == l.mask.secrets {
+		now.secrets = nil // it was used already
+	}
 	for i := range l.lines {
-		l.lines[i].Message = run.Clip(found.Text(l.lines[i].Message), maxLogMessage)
+		l.lines[i].Message = run.Clip(now.Text(l.lines[i].Message), maxLogMessage)
 	}
 	return l.lines
 }

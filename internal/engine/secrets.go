@@ -28,14 +28,14 @@ type Links interface {
 	Link(ctx context.Context, workspaceID, runID, path string) (expr.Link, error)
 }
 
-// secrets are the secrets that the program of a run uses and the inputs that contain
-// them. They are only held in memory; everything that is stored is masked.
+// secrets are the secrets that the program of a run uses, also through connections, and
+// the inputs that contain them. They are only held in memory; everything that is stored is masked.
 type secrets struct {
 	values map[string]string
+	// mask masks them and the secrets of the connections that the run uses.
 	mask   *mask.Masker
 	inputs map[*run.Step]map[string]any // unmasked inputs
-	masks  map[*run.Step]*mask.Masker   // for steps that have more to hide
-	hidden map[*run.Step][]string       // links and credentials of steps, beside values
+	links  map[*run.Step]*mask.Masker   // of the links of steps
 	// found are the values in the outputs of steps that have a mask, and foundMask
 	// masks them.
 	found     map[string]bool
@@ -47,20 +47,12 @@ const maxFound = 1000
 
 func newSecrets() secrets {
 	return secrets{
-		inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{},
-		hidden: map[*run.Step][]string{}, found: map[string]bool{},
+		inputs: map[*run.Step]map[string]any{}, links: map[*run.Step]*mask.Masker{}, found: map[string]bool{},
 	}
 }
 
-// set sets the values to hide.
-func (s *secrets) set(values map[string]string) {
-	hidden := make([]string, 0, len(values))
-	for _, value := range values {
-		hidden = append(hidden, value)
-	}
-	slices.Sort(hidden)
-	s.values, s.mask = values, mask.New(hidden)
-}
+// hide masks more in everything that is stored from now on.
+func (s *secrets) hide(more *mask.Masker) { s.mask = mask.Join(s.mask, more) }
 
 // stepMask masks everything that is stored of a step: secrets and links, then the
 // values that masks of steps have selected. Expressions never see the former, but
@@ -73,10 +65,7 @@ func (m stepMask) Text(text string) string { return m.found.Text(m.secrets.Text(
 
 // maskOf returns the mask for everything that is stored of a step.
 func (s *secrets) maskOf(step *run.Step) stepMask {
-	if m, ok := s.masks[step]; ok {
-		return stepMask{m, s.foundMask}
-	}
-	return stepMask{s.mask, s.foundMask}
+	return stepMask{mask.Join(s.mask, s.links[step]), s.foundMask}
 }
 
 // addFound masks values from now on.
@@ -152,34 +141,11 @@ func (s *secrets) hideLinks(step *run.Step, links map[string]expr.Link) {
 	for _, link := range links {
 		hidden = append(hidden, path.Base(link.Page), path.Base(link.Callback))
 	}
-	s.hide(step, hidden)
-}
-
-// hide masks more values in everything that is stored of a step.
-func (s *secrets) hide(step *run.Step, values []string) {
-	known := len(s.hidden[step])
-	for _, value := range values {
-		if !slices.Contains(s.hidden[step], value) {
-			s.hidden[step] = append(s.hidden[step], value)
-		}
-	}
-	if len(s.hidden[step]) > known {
-		s.masks[step] = mask.New(s.hiddenOf(step))
-	}
-}
-
-// hiddenOf returns the values that must not be stored of a step.
-func (s *secrets) hiddenOf(step *run.Step) []string {
-	hidden := slices.Clone(s.hidden[step])
-	for _, value := range s.values {
-		hidden = append(hidden, value)
-	}
-	return hidden
+	s.links[step] = mask.New(hidden)
 }
 
 // forget drops what is held of a settled step.
 func (s *secrets) forget(step *run.Step) {
 	delete(s.inputs, step)
-	delete(s.masks, step)
-	delete(s.hidden, step)
+	delete(s.links, step)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
@@ -21,8 +22,8 @@ type result struct {
 	result action.Result
 	err    error
 	log    *stepLog
-	// secrets are the values of the step's connection that must not be stored.
-	secrets []string
+	// secrets masks the values of the step's connection that must not be stored.
+	secrets *mask.Masker
 	files   *callFiles
 	encoded []byte        // the output as JSON
 	took    time.Duration // by the action
@@ -259,7 +260,7 @@ func (d *driver) checkInput(step *run.Step, input map[string]any) error {
 func (d *driver) apply(r result) {
 	step := r.at.step()
 	d.executions.end(step)
-	d.secrets.hide(step, r.secrets)
+	d.secrets.hide(r.secrets)
 	d.changes.add(step)
 	d.state.offer(r.files.end())
 	d.state.files = d.state.files || r.result.Files
@@ -287,7 +288,7 @@ func (d *driver) apply(r result) {
 	}
 	d.state.release(stateFiles, step)
 	discard(d.engine.files, d.state.unused())
-	d.changes.addLogs(r.log.take(d.secrets.foundMask)) // with what the step itself masks
+	d.changes.addLogs(r.log.take(d.secrets.maskOf(step))) // with what the step itself masks
 	if awaited && step.Status.Settled() {
 		d.changes.unanswered = append(d.changes.unanswered, step.Path)
 	}

@@ -18,6 +18,9 @@ func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTes
 	compiled := x.Step
 	compiled.After, compiled.When, compiled.Policy.MaxAttempts = nil, nil, 1
 	program := &workflow.Program{Steps: []workflow.CompiledStep{compiled}, Secrets: compiled.Secrets, Random: len(compiled.Input.Refs().Random) > 0}
+	if compiled.Connection != "" {
+		program.Connections = []string{compiled.Connection}
+	}
 	d := newDriver(e, e.log)
 	d.isTest, d.state.limits, d.executions, d.state.files = true, x.Plan.Limits(), newExecutions(0, 0), true
 	d.state.snap.ID, d.state.snap.WorkspaceID, d.state.snap.Plan = uid.New(uid.Run), x.WorkspaceID, x.Plan

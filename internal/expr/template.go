@@ -1,5 +1,7 @@
 package expr
 
+import "slices"
+
 // Template is a compiled string that may contain expressions. It is immutable and
 // safe for concurrent use.
 type Template struct {
@@ -71,6 +73,23 @@ func (t *Template) Eval(env *Env, budget Budget) (any, error) {
 	m := newEvaluation(env, budget)
 	defer m.recordSpent(budget)
 	return t.evalOn(m)
+}
+
+// EvalReading evaluates the expressions of the string that read a name of its scope
+// which matches, each on its own.
+func (t *Template) EvalReading(env *Env, budget Budget, matches func(name string) bool) ([]any, error) {
+	var out []any
+	for _, p := range t.pieces {
+		if p.code == nil || !slices.ContainsFunc(p.code.names, matches) {
+			continue
+		}
+		value, err := (&Program{p.code}).Eval(env, budget)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, value)
+	}
+	return out, nil
 }
 
 func (t *Template) evalOn(m *evaluation) (any, error) {

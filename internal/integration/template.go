@@ -105,6 +105,27 @@ func (t Template) Text(env Env) (string, bool, error) {
 	return "", false, fmt.Errorf("%s is not text", t.Source())
 }
 
+// Derived returns the texts that expressions of the template make of secrets or of the
+// token. An expression that fails makes none.
+func (t Template) Derived(env Env) []string {
+	if t.compiled == nil {
+		return nil
+	}
+	values, err := t.compiled.EvalReading(env.values(), expr.Budget{}, func(name string) bool {
+		return name == "token" || strings.HasPrefix(name, "secret.")
+	})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, value := range values {
+		if text, ok := value.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
 // URL renders the template as an https URL.
 func (t Template) URL(env Env) (*url.URL, error) {
 	text, _, err := t.Text(env)

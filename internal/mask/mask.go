@@ -53,13 +53,11 @@ func New(values []string) *Masker {
 
 // Join returns a Masker for everything that the given ones mask. It is cheap.
 func Join(maskers ...*Masker) *Masker {
-	var only *Masker
 	joined := &Masker{}
 	for _, m := range maskers {
 		if m == nil {
 			continue
 		}
-		only = m
 		joined.spaces = joined.spaces || m.spaces
 		for _, s := range m.sets {
 			if !slices.Contains(joined.sets, s) {
@@ -67,8 +65,13 @@ func Join(maskers ...*Masker) *Masker {
 			}
 		}
 	}
-	if only == nil || len(only.sets) == len(joined.sets) {
-		return only // it has everything
+	for _, m := range maskers {
+		if m != nil && len(m.sets) == len(joined.sets) {
+			return m // it has everything
+		}
+	}
+	if len(joined.sets) == 0 {
+		return nil
 	}
 	return joined
 }

@@ -256,7 +256,7 @@ func TestJoin(t *testing.T) {
 		t.Error("joining one masker makes another one")
 	}
 	both := mask.Join(one, nil, two)
-	if mask.Join(one, both) != both {
+	if mask.Join(one, both) != both || mask.Join(both, two) != both {
 		t.Error("joining what is there already makes another masker")
 	}
 	if got := both.Text("xabcdefghix with+space"); got != "x***x ***" {

@@ -34,6 +34,8 @@ type Program struct {
 	Concurrency *ConcurrencyLimit
 	// Secrets are the sorted names of all secrets that steps refer to.
 	Secrets []string
+	// Connections are the sorted names of all connections that steps and triggers use.
+	Connections []string
 	// Vars reports whether any expression of a step reads a variable.
 	Vars bool
 	// Links reports whether any step refers to a link.
@@ -186,6 +188,7 @@ func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compi
 	c.compileSettings(d.Settings, program)
 	program.Triggers = triggers
 	program.Links, program.Random, program.Masks, program.Files = c.links, c.random, c.masks, len(d.Files) > 0
+	program.Connections = mergeNames(nil, c.connections)
 	program.Secrets, program.Vars = mergeNames(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
 	return c, program
 }

@@ -230,7 +230,7 @@ func (p *Poller) fetch(ctx context.Context, compiled workflow.CompiledTrigger, t
 		response, err = q.send(ctx, p.catalog, nil)
 	} else {
 		err = p.connections.Use(ctx, t.WorkspaceID, name, timeout, func(ctx context.Context, c action.Connection) (err error) {
-			masker = q.mask(c.Secrets)
+			masker = q.mask(c.Mask)
 			response, err = q.send(ctx, p.catalog, &c)
 			return err
 		})

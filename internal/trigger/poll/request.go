@@ -77,9 +77,9 @@ func (q request) env() *expr.Env {
 	}
 }
 
-// mask masks the secrets of the request and further ones.
-func (q request) mask(more []string) *mask.Masker {
-	return mask.New(slices.Concat(slices.Sorted(maps.Values(q.secrets)), more))
+// mask masks the secrets of the request and more.
+func (q request) mask(more *mask.Masker) *mask.Masker {
+	return mask.Join(mask.New(slices.Collect(maps.Values(q.secrets))), more)
 }
 
 // send sends the request and returns the response as expressions see it.

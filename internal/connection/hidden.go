@@ -1,0 +1,163 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+const (
+	// maskMemory limits the memory for maskers of connections.
+	maskMemory = 16 << 20
+	// maxRecent limits the connections whose last maskers are kept.
+	maxRecent = 1000
+)
+
+// hidden lists everything of a connection that must not be shown: its secrets, what is
+// made of them to send them, and the same of earlier secrets.
+func (c *opened) hidden() []string {
+	out := c.current()
+	for _, replaced := range c.secrets.Replaced {
+		out = append(out, replaced.Value)
+	}
+	return out
+}
+
+// current is like hidden, without earlier secrets.
+func (c *opened) current() []string {
+	out := c.secrets.values()
+	if c.auth == nil {
+		return out
+	}
+	env, apply := c.env(), c.auth.Apply
+	out = append(out, apply.Path.Derived(env)...)
+	for _, templates := range []map[string]integration.Template{apply.Headers, apply.Query} {
+		for _, template := range templates {
+			out = append(out, template.Derived(env)...)
+		}
+	}
+	if apply.Basic != nil {
+		out = slices.Concat(out, apply.Basic.User.Derived(env), apply.Basic.Password.Derived(env))
+		if user, password, err := renderBasic(*apply.Basic, env); err == nil {
+			out = append(out, basicCredential(user, password))
+		}
+	}
+	if app := c.client(); app.secret != "" {
+		out = append(out, basicCredential(url.QueryEscape(app.id), url.QueryEscape(app.secret)))
+	}
+	return slices.DeleteFunc(out, func(value string) bool { return value == "" })
+}
+
+// mask returns the masker for everything that must not be shown of a connection.
+func (s *Service) mask(c *opened) *mask.Masker {
+	masker := s.masks.Of(c.WorkspaceID, c.hidden())
+	s.recent.set(c.Connection, masker)
+	return masker
+}
+
+// Mask returns a masker for the secrets of connections, whatever their status is. It
+// masks those that were replaced not long ago, too. Of a connection that was deleted it
+// masks what this process has used of it.
+func (s *Service) Mask(ctx context.Context, workspaceID string, names []string) (*mask.Masker, error) {
+	var all []*mask.Masker
+	for _, name := range names {
+		sealed, err := s.store.SealedConnection(ctx, workspaceID, name)
+		if err != nil {
+			return nil, err
+		}
+		if sealed != nil {
+			c, err := s.openSecrets(ctx, *sealed)
+			if err != nil && !errors.Is(err, vault.ErrSealed) { // nobody can use it then
+				return nil, err
+			}
+			if err == nil {
+				// Without a description, only the secrets themselves are known.
+				c.service, c.auth, _ = s.describe(c.Connection)
+				s.mask(c)
+			}
+		}
+		all = append(all, s.recent.of(workspaceID, name)...)
+	}
+	return mask.Join(all...), nil
+}
+
+// recentMasks are the maskers of connections that were used last, by workspace and name.
+// A run still needs that of a connection that was deleted, or replaced by another one of
+// the same name.
+type recentMasks struct {
+	mu   sync.Mutex
+	last map[recentKey]recentMask
+}
+
+type recentKey struct{ workspaceID, name string }
+
+type recentMask struct {
+	id          string
+	now, before *mask.Masker // of the connection, and of the one that had the name before
+}
+
+func (r *recentMasks) set(c Connection, masker *mask.Masker) {
+	key := recentKey{c.WorkspaceID, c.Name}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, known := r.last[key]
+	if !known && len(r.last) >= maxRecent {
+		for other := range r.last { // any one
+			delete(r.last, other)
+			break
+		}
+	}
+	if known && was.id != c.ID {
+		was.before = was.now
+	}
+	r.last[key] = recentMask{id: c.ID, now: masker, before: was.before}
+}
+
+func (r *recentMasks) of(workspaceID, name string) []*mask.Masker {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := r.last[recentKey{workspaceID, name}]
+	return []*mask.Masker{found.now, found.before}
+}
+
+// replaced is a secret that a connection had before.
+type replaced struct {
+	Value string    `json:"value"`
+	At    time.Time `json:"at"`
+}
+
+// Limits of the earlier secrets of a connection.
+const (
+	maxReplaced      = 64
+	maxReplacedBytes = 256 << 10
+	replacedLife     = 30 * 24 * time.Hour
+)
+
+// keepReplaced keeps the secrets that a connection had before, if it no longer has them:
+// runs that have used them must not show them.
+func (c *opened) keepReplaced(was *opened, now time.Time) {
+	current := c.current()
+	var kept []replaced
+	size := 0
+	add := func(r replaced) {
+		isKnown := slices.Contains(current, r.Value) || slices.ContainsFunc(kept, func(k replaced) bool { return k.Value == r.Value })
+		if !isKnown && len(kept) < maxReplaced && size+len(r.Value) <= maxReplacedBytes && now.Sub(r.At) < replacedLife {
+			kept = append(kept, r)
+			size += len(r.Value)
+		}
+	}
+	for _, value := range was.current() {
+		add(replaced{value, now})
+	}
+	for _, r := range was.secrets.Replaced { // newest first
+		add(r)
+	}
+	c.secrets.Replaced = kept
+}
