@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
 )
 
 // Spec declares an action.
@@ -128,6 +129,10 @@ type Request struct {
 	// what the mask of the step selects. An action that writes a part of its output to a
 	// file calls it first.
 	Mask func(output map[string]any) (map[string]any, error)
+	// Secrets masks the secrets that the step may have used. An action that evaluates
+	// expressions with what it has received masks that first: they could make something of
+	// a secret that is no longer recognized. It masks nothing if it is nil.
+	Secrets *mask.Masker
 	// MaxOutput is the most bytes that a state may have as JSON, and an output without
 	// the lists in it that become list files. Zero means that there is no limit.
 	MaxOutput int

@@ -144,7 +144,7 @@ func (d *driver) prepare(p stepRef) *call {
 	}
 	c.mask = d.state.outputMask(p)
 	c.req, c.err = d.request(step)
-	c.req.Log = c.log.write
+	c.req.Log, c.req.Secrets = c.log.write, c.mask.values.secrets
 	c.req.Mask = func(output map[string]any) (map[string]any, error) { return c.mask.apply(output) }
 	return c
 }
@@ -153,7 +153,8 @@ func (d *driver) prepare(p stepRef) *call {
 func (c *call) connect(connection action.Connection) {
 	c.req.Connection = &connection
 	c.mask.values.secrets = mask.Join(c.mask.values.secrets, connection.Mask)
-	c.log.hide(c.mask.values.secrets)
+	c.req.Secrets = c.mask.values.secrets
+	c.log.hide(c.req.Secrets)
 }
 
 // do calls the action. A panic makes only this step fail.

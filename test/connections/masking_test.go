@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,6 +59,12 @@ func each(text, format string) string {
 	return out.String()
 }
 
+func reverse(text string) string {
+	letters := []rune(text)
+	slices.Reverse(letters)
+	return string(letters)
+}
+
 // keeper is a service that keeps the credentials it receives, and tells them to anyone.
 type keeper struct {
 	*httptest.Server
@@ -78,6 +85,11 @@ func (k *keeper) serve(w http.ResponseWriter, r *http.Request) {
 	defer k.mu.Unlock()
 	if what == "keep" {
 		k.kept[name] = []string{r.Header.Get("X-Key"), r.Header.Get("X-Signature"), strings.TrimPrefix(r.Header.Get("X-Basic"), "Basic ")}
+		return
+	}
+	if what == "list" {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{"key": r.Header.Get("X-Key")})
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -137,6 +149,9 @@ func wantMasked(t *testing.T, c *harness.Client, run, key string) {
 				}
 			}
 		}
+		if strings.Contains(shown, reverse(key)) {
+			t.Errorf("%s shows the key backwards", path)
+		}
 		if path == "/v1/runs/"+run && !strings.Contains(shown, "it was ***!") {
 			t.Errorf("%s shows no response of the service", path)
 		}
@@ -180,6 +195,10 @@ func TestSecretsAreMaskedInAllSteps(t *testing.T) {
 		}
 		of.workflow = flow.Define(t, s.Client,
 			map[string]any{"id": "keep", "uses": "http.request", "connection": name, "with": map[string]any{"url": service.URL + "/keep/" + name}},
+			map[string]any{"id": "pages", "uses": "http.request", "connection": name, "with": map[string]any{
+				"url":      service.URL + "/list/" + name,
+				"paginate": map[string]any{"style": "page", "items": "[join(reverse(split(body.key, '')), '')]", "more": "false"},
+			}},
 			recall("first"),
 			map[string]any{"id": "ask", "uses": "flow.approval"},
 			recall("second"),

@@ -75,9 +75,11 @@ func readPage(ctx context.Context, client Client, req action.Request, p *paginat
 	if err != nil {
 		return action.Result{}, err
 	}
+	// The next page may need a secret, such as a key in its URL. Items must not have one.
 	env := &expr.Env{Values: output(resp), Now: req.Now}
 	env.Values["page"] = p.describe(at)
-	list, err := p.items.EvalList(env, expr.Budget{})
+	masked, _ := req.Secrets.Value(env.Values).(map[string]any)
+	list, err := p.items.EvalList(&expr.Env{Values: masked, Now: req.Now}, expr.Budget{})
 	if err != nil {
 		return action.Result{}, expressionFailure("items", err)
 	}

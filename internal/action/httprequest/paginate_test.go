@@ -39,6 +39,7 @@ type pages struct {
 	held        []int   // how many files each checkpoint has
 	chunks      []string
 	state       string // to begin with
+	secrets     *mask.Masker
 }
 
 func newPages(t *testing.T, handler http.HandlerFunc) *pages {
@@ -65,7 +66,7 @@ func (p *pages) read(with map[string]any) (map[string]any, *action.Failure) {
 	req := action.Request{
 		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step", MaxOutput: p.maxOutput,
 		Log:  func(_ action.Level, message string) { p.logs = append(p.logs, message) },
-		Mask: hideTokens,
+		Mask: hideTokens, Secrets: p.secrets,
 	}
 	if p.state != "" {
 		req.State = []byte(p.state)
@@ -528,5 +529,29 @@ func TestLargeListExceedsTheLimitOfFiles(t *testing.T) {
 	_, failure := p.read(map[string]any{"url": "/a", "paginate": map[string]any{"style": "cursor", "items": "body.items", "next": "body.next", "max_pages": 40}})
 	if failure == nil || failure.Code != "file_too_large" {
 		t.Errorf("the failure is %v", failure)
+	}
+}
+
+// The expression for items sees no secrets, of which it could make anything. The one for
+// the next page does, because it may need them.
+func TestItemsAreMadeOfMaskedPages(t *testing.T) {
+	t.Parallel()
+	p := newPages(t, func(w http.ResponseWriter, r *http.Request) {
+		next := ""
+		if r.URL.Query().Get("key") == "" {
+			next = "/?key=hunter22"
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"secret": "hunter22", "next": next})
+	})
+	p.secrets = mask.New([]string{"hunter22"})
+	output, failure := p.read(map[string]any{"url": "/", "paginate": map[string]any{"style": "next_url", "next": "body.next", "items": "split(body.secret, '')"}})
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	if diff := cmp.Diff([]any{"*", "*", "*", "*", "*", "*"}, output["items"]); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+	if len(p.calls) != 2 || p.calls[1] != "GET /?key=hunter22" {
+		t.Errorf("calls %q", p.calls)
 	}
 }

@@ -227,11 +227,11 @@ func (p *Poller) fetch(ctx context.Context, compiled workflow.CompiledTrigger, t
 	masker := q.mask(nil)
 	var response any
 	if name := compiled.Connection; name == "" {
-		response, err = q.send(ctx, p.catalog, nil)
+		response, err = q.send(ctx, p.catalog, nil, masker)
 	} else {
 		err = p.connections.Use(ctx, t.WorkspaceID, name, timeout, func(ctx context.Context, c action.Connection) (err error) {
 			masker = q.mask(c.Mask)
-			response, err = q.send(ctx, p.catalog, &c)
+			response, err = q.send(ctx, p.catalog, &c, masker)
 			return err
 		})
 	}
@@ -241,6 +241,6 @@ func (p *Poller) fetch(ctx context.Context, compiled workflow.CompiledTrigger, t
 		}
 		return result{}, masker, err
 	}
-	found, err := q.parse(response)
+	found, err := q.parse(response, masker)
 	return found, masker, err
 }

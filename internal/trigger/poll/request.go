@@ -83,7 +83,7 @@ func (q request) mask(more *mask.Masker) *mask.Masker {
 }
 
 // send sends the request and returns the response as expressions see it.
-func (q request) send(ctx context.Context, catalog *action.Catalog, connection *action.Connection) (any, error) {
+func (q request) send(ctx context.Context, catalog *action.Catalog, connection *action.Connection, secrets *mask.Masker) (any, error) {
 	for _, name := range q.compiled.Secrets {
 		if _, there := q.secrets[name]; !there {
 			return nil, &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("the secret %q no longer exists", name)}
@@ -102,8 +102,8 @@ func (q request) send(ctx context.Context, catalog *action.Catalog, connection *
 	call := action.Request{
 		Input: input, Now: q.now, Workspace: q.trigger.WorkspaceID, Began: q.now,
 		IdempotencyKey: q.trigger.WorkflowID + "/" + q.trigger.ID + "/" + strconv.FormatInt(q.now.UnixMicro(), 10),
-		Connection:     connection,
-		Log:            func(action.Level, string) {}, MaxOutput: maxResponse,
+		Connection:     connection, Secrets: secrets,
+		Log: func(action.Level, string) {}, MaxOutput: maxResponse,
 	}
 	for {
 		result, err := entry.Action.Run(ctx, call)
@@ -117,10 +117,11 @@ func (q request) send(ctx context.Context, catalog *action.Catalog, connection *
 	}
 }
 
-// parse extracts the items and the cursor from a response.
-func (q request) parse(response any) (result, error) {
+// parse extracts the items and the cursor from a response. Items are made of the response
+// without secrets: an expression could make something of them that is not recognized.
+func (q request) parse(response any, secrets *mask.Masker) (result, error) {
 	env := q.env()
-	env.Secrets, env.Response = nil, response
+	env.Secrets, env.Response = nil, secrets.Value(response)
 	list, err := q.config().List.EvalList(env, expr.Budget{})
 	if err != nil {
 		return result{}, expressionFailure("items", err)
@@ -143,6 +144,7 @@ func (q request) parse(response any) (result, error) {
 		}
 		found.items = append(found.items, i)
 	}
+	env.Response = response
 	found.cursor, err = q.nextCursor(env)
 	return found, err
 }
