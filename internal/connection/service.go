@@ -140,6 +140,9 @@ func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 	maps.Copy(values, fields)
 	var problems []fault.Detail
 	c.Fields, c.secrets.Fields, problems = sortFields(known, values, c.service.Name)
+	if len(problems) == 0 {
+		problems = checkSecrets(known, c.secrets.Fields)
+	}
 	if c.auth.Kind == integration.ServiceAccount && len(problems) == 0 {
 		if _, err := parseKeyFile(c.secrets.Fields["key"]); err != nil {
 			problems = append(problems, fault.Detail{Pointer: "/fields/key", Message: err.Error()})
@@ -175,6 +178,30 @@ func sortFields(known []integration.Field, values map[string]string, service str
 		}
 	}
 	return plain, secret, problems
+}
+
+// maxSecretBytes is the maximum size of all secrets of a connection: masking them takes
+// time and memory.
+const maxSecretBytes = 256 << 10
+
+// checkSecrets reports the first secret that a connection has no room for.
+func checkSecrets(known []integration.Field, secrets map[string]string) []fault.Detail {
+	count, size := 0, 0
+	for _, f := range known {
+		if !f.Secret {
+			continue
+		}
+		count++
+		size += len(secrets[f.Name])
+		pointer := "/fields/" + f.Name
+		switch {
+		case count > integration.MaxSecrets:
+			return []fault.Detail{{Pointer: pointer, Message: fmt.Sprintf("is one too many: a connection has at most %d secrets", integration.MaxSecrets)}}
+		case size > maxSecretBytes:
+			return []fault.Detail{{Pointer: pointer, Message: fmt.Sprintf("is too long: all secrets of a connection together have at most %d KiB", maxSecretBytes>>10)}}
+		}
+	}
+	return nil
 }
 
 // checkField checks a value of a field. A secret must be long enough to be masked.

@@ -45,8 +45,13 @@ const (
 // Formats returns the formats of fields.
 func Formats() []string { return []string{FormatHost, FormatHostLabel, FormatJSON} }
 
-// maxValue is the maximum size of a value in bytes. The largest are key files.
-const maxValue = 16 << 10
+// The maximum sizes of values in bytes, and the maximum number of secrets of a
+// connection.
+const (
+	maxValue   = 16 << 10
+	maxSecret  = 64 << 10
+	MaxSecrets = 32
+)
 
 var hostLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
@@ -54,13 +59,17 @@ var hostLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // field: "must be …". The message never contains the value. An empty value is one
 // that was not entered.
 func (f *Field) Check(value string) error {
+	limit := maxValue
+	if f.Secret {
+		limit = maxSecret
+	}
 	switch {
 	case value == "" && (f.Optional || f.Default != ""):
 		return nil
 	case value == "":
 		return errors.New("is required")
-	case len(value) > maxValue:
-		return fmt.Errorf("must be at most %d KiB long", maxValue>>10)
+	case len(value) > limit:
+		return fmt.Errorf("must be at most %d KiB long", limit>>10)
 	case !utf8.ValidString(value):
 		return errors.New("must be valid UTF-8")
 	case f.Format != FormatJSON && strings.ContainsFunc(value, unicode.IsControl):

@@ -19,6 +19,9 @@ func (p *parser) auth(pointer string, m *manifest, a *manifestAuth, fields []Fie
 	if a.ID != "" && !identifier.MatchString(a.ID) {
 		p.failf(at(pointer, "id"), "must have lower-case letters, digits and underscores and start with a letter")
 	}
+	if secrets := countSecrets(slices.Concat(p.fields, fields)); secrets > MaxSecrets {
+		p.failf(at(pointer, "fields"), "a connection has at most %d secret fields, not %d", MaxSecrets, secrets)
+	}
 	names := p.authVariables(m, a, fields)
 	out := Auth{
 		ID: cmp.Or(a.ID, a.Kind), Kind: a.Kind, Label: a.Label, Help: a.Help, Service: a.Service,
@@ -46,6 +49,16 @@ func (p *parser) auth(pointer string, m *manifest, a *manifestAuth, fields []Fie
 	}
 	p.require(at(pointer, "label"), out.Label)
 	return out
+}
+
+func countSecrets(fields []Field) int {
+	count := 0
+	for _, f := range fields {
+		if f.Secret {
+			count++
+		}
+	}
+	return count
 }
 
 // members checks which members an entry has.

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +116,15 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// secretFields returns n secret fields.
+func secretFields(n int) string {
+	fields := make([]string, n)
+	for i := range fields {
+		fields[i] = fmt.Sprintf("s%d: {title: Secret, secret: true}", i)
+	}
+	return strings.Join(fields, ", ")
+}
+
 func TestParseRejects(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ old, changed, want string }{
@@ -132,6 +142,7 @@ func TestParseRejects(t *testing.T) {
 		{"sandbox: {", "shop: {", "the connection has a field of this name"},
 		{"kind: bearer", "kind: beerer", `/connection/auth/0/kind: "beerer" is unknown (did you mean "bearer"?)`},
 		{"kind: bearer", "kind: bearer\n      pkce: true", "/connection/auth/0/pkce: does not belong to an entry of the kind bearer"},
+		{"kind: bearer", "kind: bearer\n      fields: {" + secretFields(33) + "}", "/connection/auth/0/fields: a connection has at most 32 secret fields, not 34"},
 		{"kind: bearer", "kind: api_key", "/connection/auth/0/apply: is required for the kind api_key"},
 		{"kind: bearer\n      label: Token", "kind: bearer", "/connection/auth/0/label: is required"},
 		{"kind: bearer", "kind: oauth2\n      token_url: https://shop.example/t\n      client_auth: body", `the id "oauth2" is already in use`},

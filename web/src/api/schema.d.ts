@@ -4936,7 +4936,11 @@ export interface components {
             fields?: components["schemas"]["ConnectionFields"];
             definition?: components["schemas"]["ConnectionDefinition"];
         };
-        /** @description The values that the way to authenticate asks for, secrets included. For a custom connection: `bearer` has `token`, `basic` has `username` and `password`, `oauth2` has `client_id` and `client_secret`, `service_account` has `key`, the content of the key file, and `subject`, `aws_sigv4` has `access_key_id`, `secret_access_key`, `region` and `session_token`, and `api_key` has one for each `secret.<name>` in `apply`. */
+        /**
+         * @description The values that the way to authenticate asks for, secrets included. For a custom connection: `bearer` has `token`, `basic` has `username` and `password`, `oauth2` has `client_id` and `client_secret`, `service_account` has `key`, the content of the key file, and `subject`, `aws_sigv4` has `access_key_id`, `secret_access_key`, `region` and `session_token`, and `api_key` has one for each `secret.<name>` in `apply`.
+         *
+         *     A connection has at most 32 secrets. A secret has 4 characters to 64 KiB, all of them together at most 256 KiB, and any other field at most 16 KiB.
+         */
         ConnectionFields: {
             [key: string]: string;
         };
