@@ -7,11 +7,13 @@ package action
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // Spec declares an action.
@@ -210,6 +212,23 @@ type Checkpoint struct {
 	// Files are the files that the state refers to. The run holds them until a
 	// checkpoint of the step does not have them or the step ends.
 	Files []*expr.File
+}
+
+// Resume makes the request that of the next call, after a checkpoint that is held in
+// memory only.
+func (r *Request) Resume(after Checkpoint) error {
+	state, err := strictjson.Encode(after.State)
+	if err != nil {
+		return err
+	}
+	r.State = state
+	if after.Restart {
+		r.Chunks = nil
+	}
+	if after.Chunk != nil {
+		r.Chunks = append(slices.Clip(r.Chunks), after.Chunk)
+	}
+	return nil
 }
 
 // Object returns an output the way a run stores and shows it, which is always as

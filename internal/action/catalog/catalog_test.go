@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/action/actiontest"
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
@@ -154,8 +153,9 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 	}
 	result, err := entry.Action.Run(t.Context(), req)
 	for err == nil && result.Checkpoint != nil {
-		actiontest.Resume(t, &req, result.Checkpoint)
-		result, err = entry.Action.Run(t.Context(), req)
+		if err = req.Resume(*result.Checkpoint); err == nil {
+			result, err = entry.Action.Run(t.Context(), req)
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/action/actiontest"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
@@ -90,7 +89,9 @@ func (p *pages) read(with map[string]any) (map[string]any, *action.Failure) {
 		p.checkpoints++
 		p.held = append(p.held, len(result.Checkpoint.Files))
 		p.chunks = append(p.chunks, string(result.Checkpoint.Chunk))
-		actiontest.Resume(p.t, &req, result.Checkpoint)
+		if err := req.Resume(*result.Checkpoint); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
 
@@ -375,7 +376,9 @@ func TestPageIsRepeatedAfterFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	actiontest.Resume(t, &req, first.Checkpoint)
+	if err := req.Resume(*first.Checkpoint); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 { // the result of the first call is lost
 		if _, err = httprequest.Entry(client).Action.Run(t.Context(), req); err != nil {
 			t.Fatal(err)

@@ -111,7 +111,7 @@ func (q request) send(ctx context.Context, catalog *action.Catalog, connection *
 			return result.Output, err
 		}
 		// A poll that is interrupted starts again, so the pages are only held in memory.
-		if call.State, err = strictjson.Encode(result.Checkpoint.State); err != nil {
+		if err := call.Resume(*result.Checkpoint); err != nil {
 			return nil, err
 		}
 	}
