@@ -88,7 +88,7 @@ var rules = []rule{
 	{pkg: "trigger/catalog", may: base + " trigger trigger/*"},
 	{pkg: "trigger/*", may: base + " action audit auth event file run trigger workflow"},
 	{pkg: "gallery", may: base},
-	{pkg: "integration", may: base + " /integrations"},
+	{pkg: "integration", may: base + " egress /integrations"},
 	{pkg: "usage", may: base + " auth"},
 	{pkg: "vault", may: base},
 	{pkg: "webhook", may: base + " audit auth egress event vault workflow"},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stepmill/stepmill/internal/action"
 )
 
 // customKeys returns the body of a request for a connection with secrets of these
@@ -53,6 +55,69 @@ func TestLimitsOfSecrets(t *testing.T) {
 				w.create("conn", "/v1/connections", customKeys(append(times(4, 60*kib), 8)...))
 			}, request: "PATCH /v1/connections/$conn",
 			body: `{"fields": {"k04": "` + strings.Repeat("y", 17*kib) + `"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/k04"},
+		},
+	})
+}
+
+// Connections set the headers that steps can set.
+func TestHeadersOfConnections(t *testing.T) {
+	body := func(header, value string) string {
+		return `{"name": "shop", "auth": "api_key", "fields": {"key": "s3cret"}, "definition": {"hosts": ["a.example"], "apply": {"headers": {"X-Key": "${{ secret.key }}", "` + header + `": "` + value + `"}}}}`
+	}
+	var scenarios []scenario
+	for _, header := range []string{
+		"Host", "content-length", "Connection", "Expect", "HTTP2-Settings", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "upgrade",
+		"Proxy-Authorization", "proxy-connection", action.DepthHeader, "x-service-other", "X Key", "X-Käy", "x-key",
+	} {
+		scenarios = append(scenarios, scenario{
+			name: header + " is rejected", request: "POST /v1/connections", body: body(header, "${{ secret.key }}"), status: 400, code: "invalid_request", pointers: []string{"/definition/apply/headers/" + header},
+		})
+	}
+	for _, header := range []string{"Authorization", "Cookie", "api_key", "X-Proxy", "User-Agent", "Idempotency-Key"} {
+		scenarios = append(scenarios, scenario{
+			name: header + " is accepted", request: "POST /v1/connections", body: body(header, "v1 ${{ secret.key }}"), status: 201, audit: "connection.created",
+		})
+	}
+	runScenarios(t, append(scenarios,
+		scenario{
+			name: "a line break", request: "POST /v1/connections", body: body("X-Other", `a\nb`), status: 400, code: "invalid_request", pointers: []string{"/definition/apply/headers/X-Other"},
+		},
+		scenario{
+			name: "a change", setup: setupConnection, request: "PATCH /v1/connections/$conn", status: 400, code: "invalid_request", pointers: []string{"/definition/apply/headers/Host"},
+			body: `{"fields": {"token": "another"}, "definition": {"hosts": ["a.example"], "apply": {"headers": {"Host": "${{ secret.token }}"}}}}`,
+		},
+	))
+}
+
+func TestDefinitionsThatCannotWork(t *testing.T) {
+	basic := func(fields, definition string) string {
+		return `{"name": "shop", "auth": "basic", "fields": ` + fields + `, "definition": {"hosts": ["a.example", "b.example:8443"]` + definition + `}}`
+	}
+	const ada = `{"username": "ada", "password": "s3cret"}`
+	rejected := func(name, body, pointer string) scenario {
+		return scenario{name: name, request: "POST /v1/connections", body: body, status: 400, code: "invalid_request", pointers: []string{pointer}}
+	}
+	accepted := func(name, body string) scenario {
+		return scenario{name: name, request: "POST /v1/connections", body: body, status: 201, audit: "connection.created"}
+	}
+	runScenarios(t, []scenario{
+		accepted("a test on a host", basic(ada, `, "test_url": "https://B.example:8443/me"`)),
+		rejected("a test on another host", basic(ada, `, "test_url": "https://c.example/me"`), "/definition/test_url"),
+		rejected("a test on another port", basic(ada, `, "test_url": "https://a.example:8443/me"`), "/definition/test_url"),
+		rejected("a test without TLS", basic(ada, `, "test_url": "http://a.example/me"`), "/definition/test_url"),
+		rejected("a user name with a colon", basic(`{"username": "a:da", "password": "s3cret"}`, ""), "/fields/username"),
+		accepted("a password with a colon", basic(`{"username": "ada", "password": "s3:ret"}`, "")),
+		rejected("an applied user name with a colon", `{"name": "shop", "auth": "api_key", "fields": {"user": "a:da", "key": "s3cret"},
+			"definition": {"hosts": ["a.example"], "apply": {"basic": {"user": "${{ secret.user }}", "password": "${{ secret.key }}"}}}}`, "/fields/user"),
+		rejected("an applied user name with a literal colon", `{"name": "shop", "auth": "api_key", "fields": {"key": "s3cret"},
+			"definition": {"hosts": ["a.example"], "apply": {"basic": {"user": "a:da", "password": "${{ secret.key }}"}}}}`, "/definition/apply/basic/user"),
+		rejected("a user name that an expression gives a colon", `{"name": "shop", "auth": "api_key", "fields": {"key": "s3cret"},
+			"definition": {"hosts": ["a.example"], "apply": {"basic": {"user": "${{ 'a:' + secret.key }}", "password": ""}}}}`, "/definition/apply/basic/user"),
+		rejected("a user name with a colon at an integration",
+			`{"name": "desk", "integration": "zendesk", "auth": "basic", "fields": {"subdomain": "acme", "email": "a:da@example.com", "token": "s3cret"}}`, "/fields/email"),
+		{
+			name: "a change of the user name", request: "PATCH /v1/connections/$conn", body: `{"fields": {"username": "a:da", "password": "s3cret"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/username"},
+			setup: func(w *testWorkspace) { w.create("conn", "/v1/connections", basic(ada, "")) },
 		},
 	})
 }

@@ -82,7 +82,7 @@ func applyTemplates(how integration.Apply, env integration.Env) func(*http.Reque
 			}
 		}
 		for name, template := range how.Headers {
-			value, ok, err := template.Text(env)
+			value, ok, err := renderApplied(template, env)
 			switch {
 			case err != nil:
 				return fmt.Errorf("the header %s: %w", name, err)
@@ -96,6 +96,19 @@ func applyTemplates(how integration.Apply, env integration.Env) func(*http.Reque
 	}
 }
 
+// maxAppliedValue is the maximum size of a value that a connection adds to a request. A
+// longer one would not be masked.
+const maxAppliedValue = 128 << 10
+
+// renderApplied renders a value that a connection adds to a request.
+func renderApplied(template integration.Template, env integration.Env) (string, bool, error) {
+	value, ok, err := template.Text(env)
+	if len(value) > maxAppliedValue {
+		return "", false, fmt.Errorf("it would be longer than %d KiB", maxAppliedValue>>10)
+	}
+	return value, ok, err
+}
+
 func applyBasic(r *http.Request, how integration.Basic, env integration.Env) error {
 	user, password, err := renderBasic(how, env)
 	if err == nil {
@@ -105,10 +118,10 @@ func applyBasic(r *http.Request, how integration.Basic, env integration.Env) err
 }
 
 func renderBasic(how integration.Basic, env integration.Env) (user, password string, err error) {
-	if user, _, err = how.User.Text(env); err != nil {
+	if user, _, err = renderApplied(how.User, env); err != nil {
 		return "", "", err
 	}
-	if password, _, err = how.Password.Text(env); err != nil {
+	if password, _, err = renderApplied(how.Password, env); err != nil {
 		return "", "", err
 	}
 	if strings.Contains(user, ":") {
@@ -137,7 +150,7 @@ func applyQuery(r *http.Request, params map[string]integration.Template, env int
 	})
 	added := url.Values{}
 	for name, template := range params {
-		value, ok, err := template.Text(env)
+		value, ok, err := renderApplied(template, env)
 		if err != nil {
 			return fmt.Errorf("the parameter %s: %w", name, err)
 		}

@@ -3,12 +3,12 @@ package connection
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/vault"
 )
@@ -37,14 +37,16 @@ func (c *opened) current() []string {
 		return out
 	}
 	env, apply := c.env(), c.auth.Apply
-	out = append(out, apply.Path.Derived(env)...)
-	for _, templates := range []map[string]integration.Template{apply.Headers, apply.Query} {
-		for _, template := range templates {
+	templates := slices.AppendSeq(slices.Collect(maps.Values(apply.Headers)), maps.Values(apply.Query))
+	if apply.Basic != nil {
+		templates = append(templates, apply.Basic.User, apply.Basic.Password)
+	}
+	for _, template := range append(templates, apply.Path) {
+		if _, _, err := renderApplied(template, env); err == nil { // otherwise it is not sent
 			out = append(out, template.Derived(env)...)
 		}
 	}
 	if apply.Basic != nil {
-		out = slices.Concat(out, apply.Basic.User.Derived(env), apply.Basic.Password.Derived(env))
 		if user, password, err := renderBasic(*apply.Basic, env); err == nil {
 			out = append(out, basicCredential(user, password))
 		}

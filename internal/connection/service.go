@@ -148,10 +148,48 @@ func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 			problems = append(problems, fault.Detail{Pointer: "/fields/key", Message: err.Error()})
 		}
 	}
+	if len(problems) == 0 {
+		problems = checkUser(c, known)
+	}
 	if len(problems) > 0 {
 		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
 	}
-	return s.setHosts(c)
+	if err := s.setHosts(c); err != nil {
+		return err
+	}
+	return checkTestURL(c)
+}
+
+// checkUser reports a user name that basic authentication cannot transmit.
+func checkUser(c *opened, known []integration.Field) []fault.Detail {
+	if c.auth.Apply.Basic == nil {
+		return nil
+	}
+	template, env := c.auth.Apply.Basic.User, c.env()
+	if user, _, err := template.Text(env); err != nil || !strings.Contains(user, ":") {
+		return nil // it may depend on what the service tells
+	}
+	at := "/definition/apply/basic/user"
+	for _, f := range known {
+		isRead := template.Reads("connection."+f.Name) || template.Reads("secret."+f.Name)
+		if isRead && strings.Contains(env.Connection[f.Name]+env.Secret[f.Name], ":") {
+			at = "/fields/" + f.Name
+		}
+	}
+	return []fault.Detail{{Pointer: at, Message: "must not contain a colon, which separates the user name from the password"}}
+}
+
+// checkTestURL rejects a test of a custom connection that could not use its credential.
+// The tests of integrations are checked when their manifests are loaded.
+func checkTestURL(c *opened) error {
+	if c.Integration != "" || c.auth.Test == nil {
+		return nil
+	}
+	target, err := c.auth.Test.URL.URL(c.env())
+	if err != nil || !allows(c.Hosts, target) {
+		return fault.Field("/definition/test_url", "must be on one of the hosts of the connection: add its host to hosts, or use another URL")
+	}
+	return nil
 }
 
 // sortFields checks the values that were entered for fields, and tells secrets from the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -115,6 +116,21 @@ func allowedHeaders(given http.Header) (http.Header, error) {
 		}
 	}
 	return out, nil
+}
+
+// CheckHeader reports why a request cannot have a header that somebody has chosen, in
+// words that follow its name. It returns nil if it can.
+func CheckHeader(name string) error {
+	canonical := http.CanonicalHeaderKey(name)
+	switch {
+	case !isToken(name):
+		return errors.New("is not the name of a header")
+	case canonical == "Host":
+		return errors.New("cannot be set: it is taken from the URL")
+	case isConnectionHeader(canonical):
+		return errors.New("cannot be set: it is about the connection to the server, not about the request")
+	}
+	return nil
 }
 
 func isConnectionHeader(name string) bool {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/url"
 	"reflect"
@@ -14,6 +15,9 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
+
+// maxApplied is how many headers and parameters a custom connection can set.
+const maxApplied = 64
 
 // customName is the name of a custom connection's service in messages.
 const customName = "a custom connection"
@@ -179,17 +183,23 @@ func (p *customParser) parseApply(a *Auth) {
 		}
 		return Template{compiled: t}
 	}
+	if len(apply.Headers)+len(apply.Query) > maxApplied {
+		p.fail("/apply", fmt.Sprintf("has at most %d headers and parameters", maxApplied))
+	}
+	for name, problem := range headerProblems(apply.Headers) {
+		p.fail(at("/apply/headers", name), problem)
+	}
 	a.Apply = Apply{Headers: map[string]Template{}, Query: map[string]Template{}}
 	for name, source := range apply.Headers {
-		if !headerName.MatchString(name) {
-			p.fail(at("/apply/headers", name), "is not the name of a header")
-		}
 		a.Apply.Headers[name] = compile(at("/apply/headers", name), source)
 	}
 	for name, source := range apply.Query {
 		a.Apply.Query[name] = compile(at("/apply/query", name), source)
 	}
 	if apply.Basic != nil {
+		if problem := userProblem(apply.Basic.User); problem != "" {
+			p.fail("/apply/basic/user", problem)
+		}
 		a.Apply.Basic = &Basic{User: compile("/apply/basic/user", apply.Basic.User), Password: compile("/apply/basic/password", apply.Basic.Password)}
 	}
 }

@@ -3,12 +3,16 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -22,7 +26,6 @@ const maxManifest = 256 << 10
 var (
 	idPattern  = regexp.MustCompile(`^[a-z][a-z0-9_]{1,40}$`)
 	identifier = regexp.MustCompile(`^[a-z][a-z0-9_]{0,40}$`)
-	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 )
 
 // Categories returns the categories that an integration can have.
@@ -196,12 +199,39 @@ func (p *parser) templates(pointer string, sources map[string]string, scope *exp
 
 // headers compiles headers.
 func (p *parser) headers(pointer string, sources map[string]string, scope *expr.Scope) map[string]Template {
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		if !headerName.MatchString(name) {
-			p.failf(at(pointer, name), "is not the name of a header")
-		}
+	for name, problem := range headerProblems(sources) {
+		p.failf(at(pointer, name), "%s", problem)
 	}
 	return p.templates(pointer, sources, scope)
+}
+
+// ownHeaders is the beginning of the names of headers that only Stepmill sets, such as
+// the one that ends loops of runs.
+const ownHeaders = "X-Service-"
+
+// headerProblems returns the names of headers that a request cannot have, and why. The
+// same ones are rejected or left out in an http.request.
+func headerProblems(sources map[string]string) iter.Seq2[string, string] {
+	return func(yield func(name, problem string) bool) {
+		seen := map[string]bool{}
+		for _, name := range slices.Sorted(maps.Keys(sources)) {
+			canonical, problem := http.CanonicalHeaderKey(name), ""
+			switch err := egress.CheckHeader(name); {
+			case err != nil:
+				problem = err.Error()
+			case strings.HasPrefix(canonical, ownHeaders):
+				problem = "cannot be set: headers that begin with " + ownHeaders + " are set by Stepmill"
+			case seen[canonical]:
+				problem = "is there twice, in other letters"
+			case strings.ContainsFunc(withoutExpressions(sources[name]), unicode.IsControl):
+				problem = "contains a line break or another control character"
+			}
+			seen[canonical] = true
+			if problem != "" && !yield(name, problem) {
+				return
+			}
+		}
+	}
 }
 
 // message returns the text of an expression's error without its position, which

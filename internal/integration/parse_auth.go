@@ -88,6 +88,9 @@ func (p *parser) apply(pointer string, a *manifestApply, names variables, m *man
 		Path:    p.template(at(pointer, "path"), a.Path, scope, nil),
 	}
 	if a.Basic != nil {
+		if problem := userProblem(a.Basic.User); problem != "" {
+			p.failf(at(pointer, "basic", "user"), "%s", problem)
+		}
 		out.Basic = &Basic{
 			User:     p.template(at(pointer, "basic", "user"), a.Basic.User, scope, nil),
 			Password: p.template(at(pointer, "basic", "password"), a.Basic.Password, scope, nil),
@@ -100,6 +103,14 @@ func (p *parser) apply(pointer string, a *manifestApply, names variables, m *man
 		p.failf(at(pointer, "path"), "needs %s in base_url, which it replaces", authSegment)
 	}
 	return out
+}
+
+// userProblem reports why a template cannot be the user of basic authentication, or "".
+func userProblem(source string) string {
+	if strings.Contains(withoutExpressions(source), ":") {
+		return "must not contain a colon, which separates the user name from the password"
+	}
+	return ""
 }
 
 // token compiles the members about tokens.

@@ -179,6 +179,12 @@ func TestParseRejects(t *testing.T) {
 		{"${{ test.email }}", "${{ connection.tenat }}", `did you mean "tenant"`},
 		{"code: \"${{ callback.code }}\"", "code: \"${{ connection.api }}\"", "code reads connection.api, which is not known earlier"},
 		{"Shop-Tenant:", "\"Shop Tenant\":", "/headers/Shop Tenant: is not the name of a header"},
+		{"Shop-Tenant:", "Proxy-Tenant:", "/headers/Proxy-Tenant: cannot be set"},
+		{"kind: bearer", "kind: bearer\n      apply: {headers: {host: \"${{ secret.token }}\"}}", "/connection/auth/0/apply/headers/host: cannot be set: it is taken from the URL"},
+		{"kind: bearer", "kind: bearer\n      apply: {headers: {Upgrade: \"${{ secret.token }}\"}}", "/connection/auth/0/apply/headers/Upgrade: cannot be set"},
+		{"kind: bearer", "kind: bearer\n      apply: {headers: {x-service-depth: \"${{ secret.token }}\"}}", "/connection/auth/0/apply/headers/x-service-depth: cannot be set"},
+		{"kind: bearer", "kind: bearer\n      apply: {headers: {X-A: \"${{ secret.token }}\", x-a: \"\"}}", "/connection/auth/0/apply/headers/x-a: is there twice"},
+		{"kind: bearer", "kind: bearer\n      apply: {basic: {user: \"a:b\", password: \"${{ secret.token }}\"}}", "/connection/auth/0/apply/basic/user: must not contain a colon"},
 		{"id: shop", "id: &shop", "line 2:"},
 	} {
 		_, err := integration.Parse([]byte(with(t, tc.old, tc.changed)))

@@ -4993,13 +4993,16 @@ export interface components {
         };
         /** @description Where the credential goes in a request. Values are text with expressions over `secret`, `connection` and, for kinds with a token, `token`. Required for `api_key`; other kinds use the `Authorization` header without it. */
         ConnectionApply: {
+            /** @description The headers to set, without `Host`, headers about the connection to the server such as `Content-Length`, `Connection`, `Upgrade` and `Proxy-…`, and `X-Service-…`. */
             headers?: {
                 [key: string]: string;
             };
+            /** @description The query parameters to set. Headers and parameters together are at most 64. */
             query?: {
                 [key: string]: string;
             };
             basic?: {
+                /** @description The user name. It must not contain a colon. */
                 user: string;
                 password: string;
             };
