@@ -100,6 +100,11 @@ func TestDefinitionsThatCannotWork(t *testing.T) {
 	accepted := func(name, body string) scenario {
 		return scenario{name: name, request: "POST /v1/connections", body: body, status: 201, audit: "connection.created"}
 	}
+	long := func(length int) string {
+		body := basic(ada, `, "test_url": "https://a.example/`)
+		rest := len(body) - strings.Index(body, `{"hosts"`) - len("}}") + len(`"}`)
+		return strings.Replace(body, "https://a.example/}}", "https://a.example/"+strings.Repeat("x", length-rest)+`"}}`, 1)
+	}
 	runScenarios(t, []scenario{
 		accepted("a test on a host", basic(ada, `, "test_url": "https://B.example:8443/me"`)),
 		rejected("a test on another host", basic(ada, `, "test_url": "https://c.example/me"`), "/definition/test_url"),
@@ -118,6 +123,12 @@ func TestDefinitionsThatCannotWork(t *testing.T) {
 		{
 			name: "a change of the user name", request: "PATCH /v1/connections/$conn", body: `{"fields": {"username": "a:da", "password": "s3cret"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/username"},
 			setup: func(w *testWorkspace) { w.create("conn", "/v1/connections", basic(ada, "")) },
+		},
+		accepted("a definition of 64 KiB", long(64<<10)),
+		rejected("a longer definition", long(64<<10+1), "/definition"),
+		{
+			name: "a change to a longer definition", request: "PATCH /v1/connections/$conn", body: `{"fields": {"password": "s3cret"}, "definition": {"hosts": ["a.example"], "test_url": "https://a.example/` + strings.Repeat("x", 64<<10) + `"}}`,
+			status: 400, code: "invalid_request", pointers: []string{"/definition"}, setup: func(w *testWorkspace) { w.create("conn", "/v1/connections", basic(ada, "")) },
 		},
 	})
 }

@@ -32,6 +32,9 @@ func (s *Service) Discover(ctx context.Context, actor auth.Actor, in New) (New, 
 }
 
 func (s *Service) discover(ctx context.Context, workspaceID, kind string, definition json.RawMessage) (json.RawMessage, error) {
+	if err := checkSize(definition); err != nil {
+		return nil, err
+	}
 	issuer := integration.UnresolvedIssuer(kind, definition)
 	if issuer == "" {
 		return definition, nil

@@ -128,6 +128,9 @@ const nameRule = "must start with a letter a-z and contain only a-z, 0-9, _ and 
 // configure describes a connection and sets its fields, of which those that are
 // missing keep their value. Fields that a change of the definition removed are dropped.
 func (s *Service) configure(c *opened, fields map[string]string) (err error) {
+	if err := checkSize(c.Definition); err != nil {
+		return err
+	}
 	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
 		return err
 	}
@@ -158,6 +161,16 @@ func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 		return err
 	}
 	return checkTestURL(c)
+}
+
+// maxDefinition is the maximum size of the definition of a custom connection in bytes.
+const maxDefinition = 64 << 10
+
+func checkSize(definition json.RawMessage) error {
+	if len(definition) > maxDefinition {
+		return fault.Field("/definition", "must be at most %d KiB long", maxDefinition>>10)
+	}
+	return nil
 }
 
 // checkUser reports a user name that basic authentication cannot transmit.

@@ -4944,7 +4944,7 @@ export interface components {
         ConnectionFields: {
             [key: string]: string;
         };
-        /** @description How a custom connection authenticates, and to which hosts. */
+        /** @description How a custom connection authenticates, and to which hosts. It has at most 64 KiB. */
         ConnectionDefinition: {
             /** @description The hosts that receive the credential, such as `api.example.com` or `api.example.com:8443`. The credential is sent without TLS only to a host with `http://` in front. */
             hosts: string[];
