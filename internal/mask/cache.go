@@ -1,8 +1,7 @@
 package mask
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
+	"hash/maphash"
 	"slices"
 	"sync"
 )
@@ -11,21 +10,23 @@ import (
 // once. It is safe for concurrent use. Create one with [NewCache].
 type Cache struct {
 	limit int
+	seeds [2]maphash.Seed
 
 	mu      sync.Mutex
 	maskers map[cacheKey]*Masker
 	size    int
 }
 
-// cacheKey identifies values by their hash, so that no value can be out of date.
+// cacheKey identifies values by 128 bits of hashes, whose seeds nobody knows. A Masker can
+// therefore not be out of date.
 type cacheKey struct {
 	workspaceID string
-	sum         [sha256.Size]byte
+	sums        [2]uint64
 }
 
 // NewCache returns a Cache that takes at most about limit bytes of memory.
 func NewCache(limit int) *Cache {
-	return &Cache{limit: limit, maskers: map[cacheKey]*Masker{}}
+	return &Cache{limit: limit, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, maskers: map[cacheKey]*Masker{}}
 }
 
 // Of returns the Masker for values of a workspace.
@@ -34,7 +35,7 @@ func (c *Cache) Of(workspaceID string, values []string) *Masker {
 	if len(values) == 0 {
 		return nil
 	}
-	key := cacheKey{workspaceID, sumOf(values)}
+	key := cacheKey{workspaceID, c.hash(values)}
 	c.mu.Lock()
 	found, ok := c.maskers[key]
 	c.mu.Unlock()
@@ -61,15 +62,18 @@ func (c *Cache) Of(workspaceID string, values []string) *Masker {
 	return made
 }
 
-// sumOf returns a hash of values.
-func sumOf(values []string) (sum [sha256.Size]byte) {
-	hash := sha256.New()
-	for _, value := range values {
-		hash.Write(binary.BigEndian.AppendUint64(nil, uint64(len(value)))) // tells "ab", "c" from "a", "bc"
-		hash.Write([]byte(value))
+// hash returns hashes of values.
+func (c *Cache) hash(values []string) (sums [2]uint64) {
+	for i, seed := range c.seeds {
+		var hash maphash.Hash
+		hash.SetSeed(seed)
+		for _, value := range values {
+			maphash.WriteComparable(&hash, len(value)) // tells "ab", "c" from "a", "bc"
+			_, _ = hash.WriteString(value)
+		}
+		sums[i] = hash.Sum64()
 	}
-	hash.Sum(sum[:0])
-	return sum
+	return sums
 }
 
 // size returns how much memory a Masker takes, about.
