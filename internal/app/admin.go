@@ -37,7 +37,7 @@ type Admin struct {
 
 // WithAdmin calls do with the data of an existing installation. While a server has
 // the data directory open, the server runs the command line args instead.
-func WithAdmin(ctx context.Context, data config.Data, args []string, stdout io.Writer, do func(*Admin) error) error {
+func WithAdmin(ctx context.Context, data config.Data, args []string, stdout, stderr io.Writer, do func(*Admin) error) error {
 	open := func() error {
 		admin, err := openAdmin(ctx, data)
 		if err != nil {
@@ -48,7 +48,7 @@ func WithAdmin(ctx context.Context, data config.Data, args []string, stdout io.W
 	if data.Shared() {
 		return open()
 	}
-	return inServerOr(ctx, data, args, stdout, open)
+	return inServerOr(ctx, data, args, stdout, stderr, open)
 }
 
 // openAdmin opens the data of an installation that no server has open.

@@ -11,10 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/backup"
 	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
@@ -24,16 +27,18 @@ var errSharedDatabase = errors.New("--database-url (STEPMILL_DATABASE_URL) names
 
 // Backup writes a consistent copy of the data to a new file, also while the
 // server runs: the database and the bytes of its files. The master key is not in it.
-func Backup(ctx context.Context, data config.Data, target string) error {
-	return writeNewFile(target, func(file io.Writer) error { return BackupTo(ctx, data, file) })
+// It writes to notices if the backup cannot be recorded in the audit log.
+func Backup(ctx context.Context, data config.Data, target string, notices io.Writer) error {
+	return writeNewFile(target, func(file io.Writer) error { return BackupTo(ctx, data, file, notices) })
 }
 
 // BackupTo is like Backup but writes to an io.Writer.
-func BackupTo(ctx context.Context, data config.Data, to io.Writer) error {
+func BackupTo(ctx context.Context, data config.Data, to, notices io.Writer) error {
 	if data.Shared() {
 		return errSharedDatabase
 	}
-	return inServerOr(ctx, data, []string{"backup", "-"}, to, func() error {
+	return inServerOr(ctx, data, []string{"backup", "-"}, to, notices, func() error {
+		noteUnrecorded(notices, recordBackup(ctx, data))
 		snapshot, err := sqlite.OpenSnapshot(data.Dir)
 		if err != nil {
 			return err
@@ -42,17 +47,47 @@ func BackupTo(ctx context.Context, data config.Data, to io.Writer) error {
 	})
 }
 
+// recordBackup records in the audit log of the first workspace that a backup is taken. It
+// needs no master key, like the backup.
+func recordBackup(ctx context.Context, data config.Data) error {
+	c, err := openStore(ctx, data, sqlite.Options{Readers: 1}, store.Notify{})
+	if err != nil {
+		return err
+	}
+	first, err := c.store.FirstWorkspace(ctx)
+	if err == nil && first != nil {
+		err = c.store.RecordAudit(ctx, backupEntry(*first))
+	}
+	return errors.Join(err, c.close())
+}
+
+func backupEntry(first auth.Workspace) audit.Entry {
+	actor := auth.Actor{Workspace: first, Type: audit.ActorCLI}
+	return actor.AuditEntry("backup.created", "installation", first.ID, nil)
+}
+
+// noteUnrecorded writes a notice if a backup could not be recorded. It is taken
+// nevertheless: a disk that cannot be written to is a reason for a backup.
+func noteUnrecorded(notices io.Writer, err error) {
+	if err != nil {
+		fmt.Fprintf(notices, "stepmill: the audit log does not have this backup: %v\n", cliError(err))
+	}
+}
+
 // maxBackup is how long a backup of a running server may take. It keeps the server from
 // deleting the bytes of files.
 const maxBackup = 24 * time.Hour
 
-// WriteBackup writes a consistent copy of the data that the server has open.
-func (a *Admin) WriteBackup(ctx context.Context, to io.Writer) error {
+// WriteBackup writes a consistent copy of the data that the server has open. It writes to
+// notices if the backup cannot be recorded in the audit log.
+func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	if a.core.lite == nil {
 		return errSharedDatabase
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxBackup)
 	defer cancel()
+	// Before the copy is made, so that one that is interrupted is recorded too.
+	noteUnrecorded(notices, a.onDisk(ctx, func(ctx context.Context) error { return a.core.store.RecordAudit(ctx, backupEntry(a.first)) }))
 	release := a.files.KeepBytes()
 	defer release()
 	defer context.AfterFunc(ctx, release)() // also while nobody reads what is written

@@ -161,7 +161,7 @@ func someFiles() map[string][]byte {
 func backUp(t *testing.T, data config.Data) string {
 	t.Helper()
 	target := filepath.Join(t.TempDir(), "backup.tar")
-	if err := Backup(t.Context(), data, target); err != nil {
+	if err := Backup(t.Context(), data, target, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return target
@@ -354,7 +354,7 @@ func TestBackupFailsWithoutBytes(t *testing.T) {
 			}
 			checkVerification(t, d.Data, test.problem)
 			target := filepath.Join(t.TempDir(), "backup.tar")
-			if err := Backup(t.Context(), d.Data, target); err == nil || !strings.Contains(err.Error(), "stepmill files verify") {
+			if err := Backup(t.Context(), d.Data, target, io.Discard); err == nil || !strings.Contains(err.Error(), "stepmill files verify") {
 				t.Errorf("a backup without bytes: %v", err)
 			}
 			if left, err := filepath.Glob(target + "*"); err != nil || len(left) > 0 {
@@ -367,7 +367,7 @@ func TestBackupFailsWithoutBytes(t *testing.T) {
 // checkVerification checks what the verification finds about the only file.
 func checkVerification(t *testing.T, data config.Data, problem string) {
 	t.Helper()
-	err := WithAdmin(t.Context(), data, nil, io.Discard, func(admin *Admin) error {
+	err := WithAdmin(t.Context(), data, nil, io.Discard, io.Discard, func(admin *Admin) error {
 		result, err := admin.VerifyFiles(t.Context())
 		if result.Blobs != 1 || problem == "" && len(result.Damaged) > 0 ||
 			problem != "" && (len(result.Damaged) != 1 || result.Damaged[0].Problem != problem || result.Damaged[0].Name != "a") {
@@ -384,7 +384,7 @@ func checkVerification(t *testing.T, data config.Data, problem string) {
 func startWithBackups(t *testing.T, data config.Data) *testServer {
 	t.Helper()
 	return startServer(t, data, WithCommands(func(ctx context.Context, admin *Admin, _ []string, stdout, stderr io.Writer) int {
-		if err := admin.WriteBackup(ctx, stdout); err != nil {
+		if err := admin.WriteBackup(ctx, stdout, stderr); err != nil {
 			_, _ = io.WriteString(stderr, err.Error())
 			return 1
 		}
@@ -483,7 +483,7 @@ func TestStalledBackupReleasesBytes(t *testing.T) {
 	reader, writer := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- admin.WriteBackup(ctx, writer) }()
+	go func() { ended <- admin.WriteBackup(ctx, writer, io.Discard) }()
 	if _, err := io.ReadFull(reader, make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +21,7 @@ func killedServer(t *testing.T) (data config.Data, backup string) {
 	t.Helper()
 	d := newSealedData(t)
 	backup = filepath.Join(t.TempDir(), "backup.db")
-	if err := Backup(t.Context(), d.Data, backup); err != nil {
+	if err := Backup(t.Context(), d.Data, backup, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	admin, err := openAdmin(t.Context(), d.Data)
@@ -151,7 +152,7 @@ func TestBackupDoesNotOverwrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Backup(t.Context(), d.Data, target); err == nil {
+	if err := Backup(t.Context(), d.Data, target, io.Discard); err == nil {
 		t.Error("a file was overwritten")
 	}
 	if got, err := os.ReadFile(target); err != nil || string(got) != "precious" {
@@ -160,16 +161,16 @@ func TestBackupDoesNotOverwrite(t *testing.T) {
 	if err := os.Remove(target); err != nil {
 		t.Fatal(err)
 	}
-	if err := Backup(t.Context(), d.Data, target); err != nil {
+	if err := Backup(t.Context(), d.Data, target, io.Discard); err != nil {
 		t.Errorf("a leftover of an earlier backup is in the way: %v", err)
 	}
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup: %v, %v", info, err)
 	}
-	if err := Backup(t.Context(), config.Data{Dir: t.TempDir()}, target+"2"); !errors.Is(err, sqlite.ErrMissing) {
+	if err := Backup(t.Context(), config.Data{Dir: t.TempDir()}, target+"2", io.Discard); !errors.Is(err, sqlite.ErrMissing) {
 		t.Errorf("a backup of missing data: %v", err)
 	}
-	if err := Backup(t.Context(), d.Data, filepath.Join(t.TempDir(), "missing", "backup.db")); err == nil {
+	if err := Backup(t.Context(), d.Data, filepath.Join(t.TempDir(), "missing", "backup.db"), io.Discard); err == nil {
 		t.Error("a backup was written to a missing directory")
 	}
 	left, err := filepath.Glob(target + "*")

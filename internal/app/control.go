@@ -81,7 +81,7 @@ func (s *Server) serveCommands(ctx context.Context) {
 
 // inServerOr runs a command line in the server that has a data directory open. If
 // there is none, it locks the directory and calls do.
-func inServerOr(ctx context.Context, data config.Data, args []string, stdout io.Writer, do func() error) (err error) {
+func inServerOr(ctx context.Context, data config.Data, args []string, stdout, stderr io.Writer, do func() error) (err error) {
 	if err := checkDataExists(data); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func inServerOr(ctx context.Context, data config.Data, args []string, stdout io.
 	case err != nil:
 		return err
 	case server != nil:
-		return runInServer(ctx, server, args, stdout)
+		return runInServer(ctx, server, args, stdout, stderr)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	return do()
@@ -113,14 +113,16 @@ func reach(ctx context.Context, dir string) (server *control.Client, lock *os.Fi
 	return server, lock, err
 }
 
-// runInServer runs a command line in a server and copies its output.
-func runInServer(ctx context.Context, server *control.Client, args []string, stdout io.Writer) error {
-	var stderr bytes.Buffer
-	status, err := server.Run(ctx, args, stdout, &stderr)
+// runInServer runs a command line in a server and copies its output. If the command
+// fails, its standard error is the error.
+func runInServer(ctx context.Context, server *control.Client, args []string, stdout, stderr io.Writer) error {
+	var printed bytes.Buffer
+	status, err := server.Run(ctx, args, stdout, &printed)
 	if err == nil && status != 0 {
-		err = errors.New(strings.TrimPrefix(strings.TrimSpace(stderr.String()), "stepmill: "))
+		return errors.New(strings.TrimPrefix(strings.TrimSpace(printed.String()), "stepmill: "))
 	}
-	return err
+	_, printErr := printed.WriteTo(stderr)
+	return errors.Join(err, printErr)
 }
 
 // retryEvery is the interval of retry.

@@ -17,7 +17,9 @@ import (
 func (a *Admin) showFirst(ctx context.Context, what string, show auth.Show, create func(auth.Show) error) error {
 	shown := false
 	err := create(func(value string) error {
-		if err := a.awaitDisk(ctx); err != nil {
+		if err := a.onDisk(ctx, a.core.store.Probe); errors.Is(err, errDiskStalled) {
+			return fmt.Errorf("%w; nothing was created", err)
+		} else if err != nil {
 			return err
 		}
 		shown = true
@@ -29,19 +31,23 @@ func (a *Admin) showFirst(ctx context.Context, what string, show auth.Show, crea
 	return cliError(err)
 }
 
-// awaitDisk returns nil when the disk has accepted a write.
-func (a *Admin) awaitDisk(ctx context.Context) error {
-	accepted := make(chan error, 1)
-	go func() { accepted <- a.core.store.Probe(ctx) }()
+// errDiskStalled is returned by onDisk.
+var errDiskStalled = errors.New("the server's disk does not respond")
+
+// onDisk calls write and returns its result. If the disk does not respond for too long, it
+// returns errDiskStalled and leaves write to finish on its own.
+func (a *Admin) onDisk(ctx context.Context, write func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- write(ctx) }()
 	var over <-chan time.Time
 	if a.diskTimeout > 0 {
 		over = time.After(a.diskTimeout)
 	}
 	select {
-	case err := <-accepted:
+	case err := <-done:
 		return err
 	case <-over:
-		return errors.New("the server's disk does not respond; nothing was created")
+		return errDiskStalled
 	case <-ctx.Done():
 		return ctx.Err()
 	}

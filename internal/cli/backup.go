@@ -18,13 +18,13 @@ func (c *backupCommand) Run(con *console, data config.Data) error {
 	var err error
 	switch {
 	case con.admin != nil:
-		return con.admin.WriteBackup(con, con.out) // for the command that has asked for it
+		return con.admin.WriteBackup(con, con.out, con.err) // for the command that has asked for it
 	case c.File != stdio:
-		err = app.Backup(con, data, c.File)
+		err = app.Backup(con, data, c.File, con.err)
 	case isTerminal(con.out):
 		return errors.New("the backup cannot be written to a terminal: name a file or redirect standard output")
 	default:
-		err = app.BackupTo(con, data, con.out)
+		err = app.BackupTo(con, data, con.out, con.err)
 		out, name = con.err, "the backup"
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ func withAdmin(con *console, data config.Data, do func(*app.Admin) error) error 
 	if con.admin != nil {
 		return do(con.admin)
 	}
-	return app.WithAdmin(con, data, con.args, con.out, do)
+	return app.WithAdmin(con, data, con.args, con.out, con.err, do)
 }
 
 // show prints a line that nobody can read again later. It returns nil when the line has

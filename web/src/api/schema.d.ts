@@ -5754,7 +5754,7 @@ export interface components {
             actor: components["schemas"]["AuditActor"];
             action: string;
             target_type: string;
-            /** @description The id of the object that was acted on, or the name of a secret or variable. */
+            /** @description The id of the object that was acted on, the name of a secret or variable, or the id of the first workspace for the installation. */
             target_id: string;
             /** @description More about the action. Never contains secrets. */
             details: {
