@@ -191,7 +191,7 @@ func TestOAuthApps(t *testing.T) {
 		{name: "an integration without consent", request: "POST /v1/oauth-apps", body: `{"integration": "stripe", "client_id": "c", "client_secret": "s3cret"}`, status: 400, code: "invalid_request", pointers: []string{"/integration"}},
 		{name: "an unknown field", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "fields": {"signing": "s3cret"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/signing"}},
 		{name: "a secret field of three characters cannot be masked", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "fields": {"signing_secret": "abc"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/signing_secret"}},
-		{name: "a field that is too long", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "fields": {"signing_secret": "` + strings.Repeat("x", 17<<10) + `"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/signing_secret"}},
+		{name: "a field that is too long", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "fields": {"signing_secret": "` + strings.Repeat("x", 65<<10) + `"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/signing_secret"}},
 		{name: "only the first workspace shares apps", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "shared": true}`, status: 400, code: "invalid_request", pointers: []string{"/shared"}},
 	})
 }
