@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -132,7 +133,7 @@ func (r *recentMasks) of(workspaceID, name string) []*mask.Masker {
 // replaced is a secret that a connection had before.
 type replaced struct {
 	Value string    `json:"value"`
-	At    time.Time `json:"at"`
+	Until time.Time `json:"until"` // how long it is kept
 }
 
 // Limits of the earlier secrets of a connection.
@@ -150,16 +151,25 @@ func (c *opened) keepReplaced(was *opened, now time.Time) {
 	size := 0
 	add := func(r replaced) {
 		isKnown := slices.Contains(current, r.Value) || slices.ContainsFunc(kept, func(k replaced) bool { return k.Value == r.Value })
-		if !isKnown && len(kept) < maxReplaced && size+len(r.Value) <= maxReplacedBytes && now.Sub(r.At) < replacedLife {
+		if !isKnown && len(kept) < maxReplaced && size+len(r.Value) <= maxReplacedBytes && now.Before(r.Until) {
 			kept = append(kept, r)
 			size += len(r.Value)
 		}
 	}
 	for _, value := range was.current() {
-		add(replaced{value, now})
+		add(replaced{value, was.keptUntil(value, now)})
 	}
 	for _, r := range was.secrets.Replaced { // newest first
 		add(r)
 	}
 	c.secrets.Replaced = kept
+}
+
+// keptUntil returns how long a secret is kept after it was replaced. An access token that
+// has expired is of no use to anybody, and many are renewed every hour.
+func (c *opened) keptUntil(value string, now time.Time) time.Time {
+	if token := c.secrets.Token; token != nil && token.Access != "" && token.ExpiresAt != nil && strings.Contains(value, token.Access) {
+		return *token.ExpiresAt
+	}
+	return now.Add(replacedLife)
 }

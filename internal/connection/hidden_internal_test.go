@@ -47,6 +47,25 @@ func TestReplacedSecretsAreLimited(t *testing.T) {
 	}
 }
 
+// Of tokens that are renewed every hour, the access tokens are not kept for long.
+func TestReplacedAccessTokens(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
+	hour := func(n int) *opened {
+		expires := at.Add(time.Duration(n)*time.Hour + 65*time.Minute)
+		return &opened{secrets: secrets{Token: &Token{Access: fmt.Sprint("access ", n), Refresh: "refresh", ExpiresAt: &expires}}}
+	}
+	c := hour(0)
+	for n := 1; n < 10; n++ {
+		next := hour(n)
+		next.keepReplaced(c, at.Add(time.Duration(n)*time.Hour))
+		c = next
+	}
+	if kept := c.secrets.Replaced; len(kept) != 1 || kept[0].Value != "access 8" {
+		t.Errorf("the tokens %v are kept", kept)
+	}
+}
+
 func TestRecentMasksAreLimited(t *testing.T) {
 	t.Parallel()
 	r := recentMasks{last: map[recentKey]recentMask{}}
