@@ -38,7 +38,10 @@ type Admin struct {
 // WithAdmin calls do with the data of an existing installation. While a server has
 // the data directory open, the server runs the command line args instead.
 func WithAdmin(ctx context.Context, data config.Data, args []string, stdout, stderr io.Writer, do func(*Admin) error) error {
-	open := func() error {
+	open := func(readOnly bool) error {
+		if readOnly {
+			return withReadOnlyAdmin(ctx, data, stderr, do)
+		}
 		admin, err := openAdmin(ctx, data)
 		if err != nil {
 			return err
@@ -46,7 +49,7 @@ func WithAdmin(ctx context.Context, data config.Data, args []string, stdout, std
 		return errors.Join(do(admin), admin.Close())
 	}
 	if data.Shared() {
-		return open()
+		return open(false)
 	}
 	return inServerOr(ctx, data, args, stdout, stderr, open)
 }

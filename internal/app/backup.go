@@ -37,9 +37,12 @@ func BackupTo(ctx context.Context, data config.Data, to, notices io.Writer) erro
 	if data.Shared() {
 		return errSharedDatabase
 	}
-	return inServerOr(ctx, data, []string{"backup", "-"}, to, notices, func() error {
+	return inServerOr(ctx, data, []string{"backup", "-"}, to, notices, func(readOnly bool) error {
+		if readOnly {
+			return backUpReadOnly(ctx, data, to, notices)
+		}
 		noteUnrecorded(notices, recordBackup(ctx, data))
-		snapshot, err := sqlite.OpenSnapshot(data.Dir)
+		snapshot, err := sqlite.OpenSnapshot(data.Dir, false)
 		if err != nil {
 			return err
 		}

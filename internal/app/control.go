@@ -80,20 +80,24 @@ func (s *Server) serveCommands(ctx context.Context) {
 }
 
 // inServerOr runs a command line in the server that has a data directory open. If
-// there is none, it locks the directory and calls do.
-func inServerOr(ctx context.Context, data config.Data, args []string, stdout, stderr io.Writer, do func() error) (err error) {
+// there is none, it locks the directory and calls do, which must not write to a directory
+// that is read-only.
+func inServerOr(ctx context.Context, data config.Data, args []string, stdout, stderr io.Writer, do func(readOnly bool) error) (err error) {
 	if err := checkDataExists(data); err != nil {
 		return err
 	}
-	server, lock, err := reach(ctx, data.Dir)
+	readOnly := isReadOnly(data.Dir)
+	server, lock, err := reach(ctx, data.Dir, readOnly)
 	switch {
 	case err != nil:
 		return err
 	case server != nil:
 		return runInServer(ctx, server, args, stdout, stderr)
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	return do()
+	if lock != nil {
+		defer func() { err = errors.Join(err, lock.Close()) }()
+	}
+	return do(readOnly)
 }
 
 // reachTimeout is how long a command waits for a server that starts or stops, and
@@ -101,12 +105,20 @@ func inServerOr(ctx context.Context, data config.Data, args []string, stdout, st
 const reachTimeout = 10 * time.Second
 
 // reach connects with the server that uses a data directory or, if there is none,
-// locks the directory.
-func reach(ctx context.Context, dir string) (server *control.Client, lock *os.File, err error) {
-	err = retry(ctx, reachTimeout, errDirInUse, func() error {
-		var err error
-		if server, err = control.Connect(ctx, dir); errors.Is(err, control.ErrNoServer) {
+// locks the directory. The lock of one that is read-only can be nil.
+func reach(ctx context.Context, dir string, readOnly bool) (server *control.Client, lock *os.File, err error) {
+	err = retry(ctx, reachTimeout, errDirInUse, func() (err error) {
+		server, err = control.Connect(ctx, dir)
+		switch {
+		case errors.Is(err, control.ErrNoServer) && !readOnly:
 			lock, err = tryLockDir(dir)
+		case errors.Is(err, control.ErrNoServer):
+			lock, err = tryLockReadOnly(dir)
+		case errors.Is(err, os.ErrPermission) && readOnly:
+			// The socket can be one that another user's server has left.
+			if held, lockErr := tryLockReadOnly(dir); lockErr == nil && held != nil {
+				lock, err = held, nil
+			}
 		}
 		return err
 	})

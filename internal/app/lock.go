@@ -15,6 +15,9 @@ import (
 // errDirInUse means that another process has locked a data directory.
 var errDirInUse = errors.New("stop it, or choose another --data-dir")
 
+// lockFile is the name of the file that is locked.
+const lockFile = "lock"
+
 // lockTimeout is how long a server waits for a command that uses the directory.
 const lockTimeout = 2 * time.Second
 
@@ -29,7 +32,7 @@ func lockDir(ctx context.Context, dir string) (file *os.File, err error) {
 }
 
 func tryLockDir(dir string) (*os.File, error) {
-	path := filepath.Join(dir, "lock")
+	path := filepath.Join(dir, lockFile)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock file of the data directory: %w", err)
@@ -42,6 +45,23 @@ func tryLockDir(dir string) (*os.File, error) {
 	// The process id is only informational; the lock is on the file itself.
 	if err := file.Truncate(0); err == nil {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	}
+	return file, nil
+}
+
+// tryLockReadOnly locks a data directory that cannot be written to against a server, whose
+// user can write to it. It returns nil if there is no lock file: a server leaves one.
+func tryLockReadOnly(dir string) (*os.File, error) {
+	file, err := os.Open(filepath.Join(dir, lockFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the lock file of the data directory: %w", err)
+	}
+	if tryShare(file) != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("another Stepmill process is using %s: %w", dir, errDirInUse)
 	}
 	return file, nil
 }

@@ -13,3 +13,13 @@ import (
 func tryLock(file *os.File) error {
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
+
+// tryShare is like tryLock, but others can share the lock.
+func tryShare(file *os.File) error {
+	return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+}
+
+// writable reports whether this process may write to a file or directory.
+func writable(path string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil
+}

@@ -50,6 +50,9 @@ func Open(root string) (*Store, error) {
 	return s, nil
 }
 
+// OpenReadOnly opens a directory that cannot be written to.
+func OpenReadOnly(root string) *Store { return &Store{root: root} }
+
 func shardOf(id blob.ID) string { return string(id[:shardLength]) }
 
 func (s *Store) path(id blob.ID) string { return filepath.Join(s.root, shardOf(id), string(id)) }

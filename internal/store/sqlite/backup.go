@@ -20,14 +20,17 @@ type Snapshot struct {
 }
 
 // OpenSnapshot opens a snapshot of the database in a data directory that no other
-// process is using.
-func OpenSnapshot(dir string) (*Snapshot, error) { return openSnapshot(filepath.Join(dir, FileName)) }
+// process is using. For readOnly see Options.
+func OpenSnapshot(dir string, readOnly bool) (*Snapshot, error) {
+	_, open := openers(filepath.Join(dir, FileName), readOnly)
+	return openSnapshot(open)
+}
 
 // OpenSnapshot opens a snapshot of the database.
-func (db *DB) OpenSnapshot() (*Snapshot, error) { return openSnapshot(db.path) }
+func (db *DB) OpenSnapshot() (*Snapshot, error) { return openSnapshot(db.open) }
 
-func openSnapshot(path string) (*Snapshot, error) {
-	raw, err := openConn(path, true)
+func openSnapshot(open opener) (*Snapshot, error) {
+	raw, err := open()
 	if err != nil {
 		return nil, err
 	}

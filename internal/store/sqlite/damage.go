@@ -54,7 +54,7 @@ func checkAfterCrash(raw *sqlite.Conn, path string) (later bool, err error) {
 // checkWhileServing checks the whole file on its own connection until the context
 // ends.
 func (db *DB) checkWhileServing(ctx context.Context) (err error) {
-	raw, err := openConn(db.path, true)
+	raw, err := db.open()
 	if err != nil {
 		return err
 	}

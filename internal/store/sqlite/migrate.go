@@ -23,29 +23,35 @@ var migrations embed.FS
 var ErrMissing = errors.New("there is no Stepmill data here yet")
 
 // prepare makes sure that the file exists and has the schema of this binary.
-func prepare(ctx context.Context, path string, migrate bool) (err error) {
+func prepare(ctx context.Context, path string, opts Options) (err error) {
 	if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
-		if !migrate {
+		if !opts.Migrate {
 			return fmt.Errorf("%s: %w", path, ErrMissing)
 		}
 		if err := createPrivate(path); err != nil {
 			return err
 		}
 	}
-	uri, err := url.Parse(URI(path))
+	address := URI(path)
+	if opts.ReadOnly {
+		address = immutableURI(path)
+	}
+	uri, err := url.Parse(address)
 	if err != nil {
 		return err
 	}
 	query := uri.Query()
 	// auto_vacuum can only be chosen before the first table.
-	query["_pragma"] = []string{"busy_timeout(5000)", "auto_vacuum(2)", "journal_mode(wal)", "synchronous(full)"}
+	if !opts.ReadOnly {
+		query["_pragma"] = []string{"busy_timeout(5000)", "auto_vacuum(2)", "journal_mode(wal)", "synchronous(full)"}
+	}
 	uri.RawQuery = query.Encode()
 	db, err := sql.Open("sqlite", uri.String())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return migrateTo(ctx, db, path, migrate)
+	return migrateTo(ctx, db, path, opts.Migrate)
 }
 
 // migrateTo makes sure that a database has the schema of this binary.

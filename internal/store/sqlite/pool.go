@@ -50,10 +50,10 @@ func (r *reader) resetInterrupt() {
 	r.conn.raw.SetInterrupt(r.interrupt)
 }
 
-func newPool(path string, size int, limit time.Duration) (*pool, error) {
+func newPool(open opener, size int, limit time.Duration) (*pool, error) {
 	p := &pool{free: make(chan *reader, size), done: make(chan struct{}), limit: limit}
 	for range size {
-		raw, err := openConn(path, true)
+		raw, err := open()
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}

@@ -10,7 +10,7 @@ import (
 // ReadSnapshot implements store.Mover. It uses its own connection, since those of
 // the pool are for short reads.
 func (db *DB) ReadSnapshot(ctx context.Context, fn func(database.Conn) error) (err error) {
-	raw, err := openConn(db.path, true)
+	raw, err := db.open()
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ const FileName = "stepmill.db"
 // DB is an open database.
 type DB struct {
 	path    string
+	open    opener // for connections that read
 	writer  *writer
 	readers *pool
 	counts  *counts
@@ -39,6 +40,9 @@ type Options struct {
 	// Migrate creates the file and brings the schema up to date. Without it, a
 	// missing file or an older schema is an error.
 	Migrate bool
+	// ReadOnly opens a database that cannot be written to: writes fail. No process may
+	// write to it meanwhile, and it must have no log (see HasLog).
+	ReadOnly bool
 	// UnsafeFilesystem accepts a network file system, where locks and flushes may
 	// not be reliable enough for durability.
 	UnsafeFilesystem bool
@@ -75,10 +79,11 @@ func open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 	// Only the server can tell a crash from another running process.
 	unclean := opts.Migrate && closedUncleanly(path)
 	later := false
-	if err := prepare(ctx, path, opts.Migrate); err != nil {
+	if err := prepare(ctx, path, opts); err != nil {
 		return nil, err
 	}
-	raw, err := openConn(path, false)
+	openWriter, openReader := openers(path, opts.ReadOnly)
+	raw, err := openWriter()
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +93,11 @@ func open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 		}
 	}
 	counts := newCounts()
-	readers, err := newPool(path, cmp.Or(opts.Readers, max(4, 2*runtime.GOMAXPROCS(0))), cmp.Or(opts.ReadLimit, readLimit))
+	readers, err := newPool(openReader, cmp.Or(opts.Readers, max(4, 2*runtime.GOMAXPROCS(0))), cmp.Or(opts.ReadLimit, readLimit))
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
-	return &DB{path: path, writer: newWriter(newConn(raw), path, cmp.Or(opts.WriteLimit, txn.Limit), counts), readers: readers, counts: counts, checkLater: later}, nil
+	return &DB{path: path, open: openReader, writer: newWriter(newConn(raw), path, cmp.Or(opts.WriteLimit, txn.Limit), counts), readers: readers, counts: counts, checkLater: later}, nil
 }
 
 // Run commits writes until the context ends, then writes what is queued and
@@ -153,6 +158,18 @@ func (db *DB) WriteRun(ctx context.Context, _ string, fn func(database.Conn) err
 	return db.writer.write(ctx, fn)
 }
 
+// opener opens a connection.
+type opener func() (*sqlite.Conn, error)
+
+// openers returns how to open the connections that write and those that read.
+func openers(path string, readOnly bool) (writer, reader opener) {
+	if readOnly {
+		open := func() (*sqlite.Conn, error) { return openImmutable(path) }
+		return open, open
+	}
+	return func() (*sqlite.Conn, error) { return openConn(path, false) }, func() (*sqlite.Conn, error) { return openConn(path, true) }
+}
+
 // settings apply to every connection. Acknowledged writes must survive a
 // power failure, so every commit is flushed.
 func settings(readOnly bool) []string {
@@ -180,16 +197,35 @@ const busyTimeout = 5 * time.Second
 // mapped file would stop the whole process, and not only one thread, while the file
 // system does not respond.
 func URI(path string) string {
-	// The path is escaped because # and ? have a meaning in a URI.
-	uri := "file:" + (&url.URL{Path: path}).EscapedPath()
+	uri := fileURI(path)
 	if runtime.GOOS != "windows" { // has no such mode
 		uri += "?vfs=unix-excl"
 	}
 	return uri
 }
 
+// immutableURI returns the URI that opens a database which nobody changes. SQLite then
+// creates no files beside it, takes no locks, and does not read its write-ahead log.
+func immutableURI(path string) string { return fileURI(path) + "?immutable=1" }
+
+// fileURI escapes the path, because # and ? have a meaning in a URI.
+func fileURI(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
+
 func openConn(path string, readOnly bool) (*sqlite.Conn, error) {
-	raw, err := sqlite.OpenConn(URI(path), sqlite.OpenReadWrite|sqlite.OpenWAL|sqlite.OpenURI)
+	return openURI(path, URI(path), sqlite.OpenReadWrite|sqlite.OpenWAL, readOnly)
+}
+
+// openImmutable opens a database that cannot be written to. It fails if there is a log,
+// whose changes would be missing.
+func openImmutable(path string) (*sqlite.Conn, error) {
+	if closedUncleanly(path) {
+		return nil, fmt.Errorf("open %s: its write-ahead log cannot be read where nothing can be written", path)
+	}
+	return openURI(path, immutableURI(path), sqlite.OpenReadOnly, true)
+}
+
+func openURI(path, uri string, flags sqlite.OpenFlags, readOnly bool) (*sqlite.Conn, error) {
+	raw, err := sqlite.OpenConn(uri, flags|sqlite.OpenURI)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -204,6 +240,10 @@ func openConn(path string, readOnly bool) (*sqlite.Conn, error) {
 	}
 	return raw, nil
 }
+
+// HasLog reports whether the database in a data directory has changes in its write-ahead
+// log, because the last process that used it did not close it.
+func HasLog(dir string) bool { return closedUncleanly(filepath.Join(dir, FileName)) }
 
 // closedUncleanly reports whether the last process that used the file did not
 // close it: its write-ahead log is still there.

@@ -89,7 +89,7 @@ func outside(t *testing.T, path string) *raw.Conn {
 
 // writeBackup writes a copy of a database to a file.
 func writeBackup(dir, path string) error {
-	snapshot, err := sqlite.OpenSnapshot(dir)
+	snapshot, err := sqlite.OpenSnapshot(dir, false)
 	if err != nil {
 		return err
 	}
