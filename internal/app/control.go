@@ -102,7 +102,7 @@ func inServerOr(ctx context.Context, data config.Data, args []string, stdout, st
 
 // reachTimeout is how long a command waits for a server that starts or stops, and
 // for another command.
-const reachTimeout = 10 * time.Second
+const reachTimeout = time.Minute
 
 // reach connects with the server that uses a data directory or, if there is none,
 // locks the directory. The lock of one that is read-only can be nil.
