@@ -134,13 +134,40 @@ type consentCallbackRequest struct {
 	Query url.Values `query:"*"`
 }
 
-// finishConsent completes a consent and sends the browser back to the dashboard.
+// finishConsent completes a consent and sends the browser back to the dashboard, where
+// the person confirms it if they used another account than before.
 func (s *Server) finishConsent(ctx context.Context, in *consentCallbackRequest) (*reply, error) {
-	c, err := s.Connections.Complete(ctx, actorOf(ctx), in.Query)
+	done, err := s.Connections.Complete(ctx, actorOf(ctx), in.Query)
 	if err != nil {
 		return nil, err
 	}
-	return s.consentDone(in.Query.Get("state"), url.Values{"connection": {c.ID}}), nil
+	outcome := url.Values{"connection": {done.ID}}
+	if done.Replaces != "" {
+		outcome = url.Values{"confirm": {done.Name}, "account": {done.Account}, "replaces": {done.Replaces}}
+	}
+	return s.consentDone(in.Query.Get("state"), outcome), nil
+}
+
+type confirmConsentRequest struct {
+	Body struct {
+		State *string `json:"state"`
+	} `body:"required"`
+}
+
+// confirmConsent reconnects a connection with another account.
+func (s *Server) confirmConsent(ctx context.Context, in *confirmConsentRequest) (*reply, error) {
+	if err := required(member{"/state", in.Body.State}); err != nil {
+		return nil, err
+	}
+	c, err := s.Connections.Confirm(ctx, actorOf(ctx), *in.Body.State)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.describeConnection(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return ok(body), nil
 }
 
 // consentFailed sends the browser back to the dashboard, which shows why there is no

@@ -88,7 +88,7 @@ func (in *installation) connect(s *oauthserver.Server, name string) connection.C
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	return c
+	return c.Connection
 }
 
 // call requests the resource of a test server with a connection.

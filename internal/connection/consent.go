@@ -51,6 +51,22 @@ type pending struct {
 	Secret     string            `json:"secret"`
 	// Reconnect is the epoch of the connection that is reconnected; 0 for a new one.
 	Reconnect int64 `json:"reconnect"`
+	// Given is what the consent has given, if the person still has to confirm it.
+	Given *given `json:"given,omitempty"`
+}
+
+// given is the connection that a consent makes.
+type given struct {
+	Connection Connection `json:"connection"`
+	Token      Token      `json:"token"`
+}
+
+// Completed is the outcome of a consent.
+type Completed struct {
+	Connection
+	// Replaces is the account that the connection had until now, if the person consented
+	// with another one. Nothing has changed then, until they confirm it.
+	Replaces string
 }
 
 // isChanged reports whether a person has changed the connection since the consent began.
@@ -126,15 +142,20 @@ func (s *Service) askConsent(ctx context.Context, actor auth.Actor, c *opened, r
 	if err != nil {
 		return "", err
 	}
+	return address, s.storeConsent(ctx, actor, state, wait)
+}
+
+// storeConsent stores a consent until it is completed.
+func (s *Service) storeConsent(ctx context.Context, actor auth.Actor, state string, wait pending) error {
 	plain, err := json.Marshal(wait) //nolint:gosec // it is sealed
 	if err != nil {
-		return "", err
+		return err
 	}
-	consent := Consent{StateHash: hashState(state), WorkspaceID: c.WorkspaceID, UserID: actor.ID, ExpiresAt: clock.Now().Add(consentLife)}
+	consent := Consent{StateHash: hashState(state), WorkspaceID: wait.Connection.WorkspaceID, UserID: actor.ID, ExpiresAt: clock.Now().Add(consentLife)}
 	if consent.Pending, err = s.vault.Seal(ctx, consentRef(consent), plain); err != nil {
-		return "", err
+		return err
 	}
-	return address, s.consents.InsertConsent(ctx, consent)
+	return s.consents.InsertConsent(ctx, consent)
 }
 
 func hashState(state string) []byte {
@@ -174,37 +195,73 @@ func authorizeURL(c *opened, client oauthClient, wait pending, state string) (st
 
 // Complete completes a consent with the parameters that the service sent back. The
 // state in them can be used once, and only by the person who was asked.
-func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.Values) (Connection, error) {
-	consent, err := s.consents.TakeConsent(ctx, hashState(callback.Get("state")), actor.ID, clock.Now())
+func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.Values) (Completed, error) {
+	state := callback.Get("state")
+	wait, c, err := s.takeConsent(ctx, actor, state)
+	if err != nil {
+		return Completed{}, err
+	}
+	if wait.Given != nil {
+		return Completed{}, consentExpired()
+	}
+	if err := checkIssuer(c, callback); err != nil {
+		return Completed{}, err
+	}
+	if code := callback.Get("error"); code != "" {
+		return Completed{}, refused(code, callback.Get("error_description"))
+	}
+	if callback.Get("code") == "" {
+		return Completed{}, fault.New(fault.ConsentRefused, "the service sent the browser back without a code: connect again")
+	}
+	if err := s.obtain(ctx, actor, c, wait, callback); err != nil {
+		return Completed{}, err
+	}
+	if before := wait.Connection.Account; wait.Reconnect != 0 && before != "" && before != c.Account {
+		wait.Given = &given{c.Connection, *c.secrets.Token}
+		return Completed{c.Connection, before}, s.storeConsent(ctx, actor, state, wait)
+	}
+	return Completed{Connection: c.Connection}, s.finishConsent(ctx, actor, c, wait)
+}
+
+// Confirm reconnects a connection with another account than before.
+func (s *Service) Confirm(ctx context.Context, actor auth.Actor, state string) (Connection, error) {
+	wait, c, err := s.takeConsent(ctx, actor, state)
 	if err != nil {
 		return Connection{}, err
 	}
+	if wait.Given == nil {
+		return Connection{}, consentExpired()
+	}
+	c.Connection, c.secrets.Token = wait.Given.Connection, &wait.Given.Token
+	err = s.finishConsent(ctx, actor, c, wait)
+	return c.Connection, err
+}
+
+// takeConsent returns the consent with a state, which cannot be used again, and the
+// connection as it was when the person was asked.
+func (s *Service) takeConsent(ctx context.Context, actor auth.Actor, state string) (wait pending, c *opened, err error) {
+	consent, err := s.consents.TakeConsent(ctx, hashState(state), actor.ID, clock.Now())
+	if err != nil {
+		return pending{}, nil, err
+	}
 	if consent == nil || consent.WorkspaceID != actor.Workspace.ID {
-		return Connection{}, fault.New(fault.ConsentExpired,
-			"this consent can no longer be completed: it took longer than 10 minutes, was completed before, or was started by another person or in another workspace. Connect again")
+		return pending{}, nil, consentExpired()
 	}
 	plain, err := s.vault.Open(ctx, consentRef(*consent), consent.Pending)
 	if err != nil {
-		return Connection{}, err
+		return pending{}, nil, err
 	}
-	var wait pending
 	if err := json.Unmarshal(plain, &wait); err != nil {
-		return Connection{}, err
+		return pending{}, nil, err
 	}
-	c := &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret}}
-	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
-		return Connection{}, err
-	}
-	if err := checkIssuer(c, callback); err != nil {
-		return Connection{}, err
-	}
-	if code := callback.Get("error"); code != "" {
-		return Connection{}, refused(code, callback.Get("error_description"))
-	}
-	if callback.Get("code") == "" {
-		return Connection{}, fault.New(fault.ConsentRefused, "the service sent the browser back without a code: connect again")
-	}
-	return s.complete(ctx, actor, c, wait, callback)
+	c = &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret}}
+	c.service, c.auth, err = s.describe(c.Connection)
+	return wait, c, err
+}
+
+func consentExpired() error {
+	return fault.New(fault.ConsentExpired,
+		"this consent can no longer be completed: it took longer than 10 minutes, was completed before, or was started by another person or in another workspace. Connect again")
 }
 
 // checkIssuer checks which authorization server has sent the browser back (RFC 9207):
@@ -267,39 +324,45 @@ func shorten(text string) string {
 	return text
 }
 
-func (s *Service) complete(ctx context.Context, actor auth.Actor, c *opened, wait pending, callback url.Values) (Connection, error) {
+// obtain gets a token for the code of a consent, and learns what the service tells.
+func (s *Service) obtain(ctx context.Context, actor auth.Actor, c *opened, wait pending, callback url.Values) error {
 	env := c.env()
 	env.Callback = map[string]string{}
 	for name := range callback {
 		env.Callback[name] = callback.Get(name)
 	}
 	if err := s.learn(c, integration.AtCallback, env); err != nil {
-		return Connection{}, err
+		return err
 	}
 	answer, err := s.exchangeCode(ctx, c, wait, callback.Get("code"))
 	if err != nil {
-		return Connection{}, fault.New(fault.ConsentRefused, "%v. Check the client ID and secret and the token URL, and connect again", err)
+		return fault.New(fault.ConsentRefused, "%v. Check the client ID and secret and the token URL, and connect again", err)
 	}
 	c.secrets.Token, c.ExpiresAt = &answer.token, answer.token.ExpiresAt
 	env = c.env()
 	env.Token = answer.members
 	if err := s.learn(c, integration.AtToken, env); err != nil {
-		return Connection{}, err
+		return err
 	}
 	if err := s.setHosts(c); err != nil {
-		return Connection{}, err
+		return err
 	}
 	c.Status, c.Problem, c.UpdatedAt, c.UpdatedBy = Connected, "", clock.Now(), actor.Name()
 	if err := s.learnFromTest(ctx, c); err != nil {
 		c.Status, c.Problem = Failing, err.Error()
 	}
-	err = s.saveConsent(ctx, actor, c, wait)
+	return nil
+}
+
+// finishConsent stores what a consent has given.
+func (s *Service) finishConsent(ctx context.Context, actor auth.Actor, c *opened, wait pending) error {
+	err := s.saveConsent(ctx, actor, c, wait)
 	// Such as a name that is taken by now. If the connection still exists, its own token
 	// may be part of the same grant.
 	if _, rejected := fault.As(err); rejected && !fault.Is(err, fault.ConsentExpired) {
 		s.revoke(ctx, c)
 	}
-	return c.Connection, err
+	return err
 }
 
 // saveConsent stores a connection that a person has consented to. Steps that wait for

@@ -197,7 +197,7 @@ func TestUpdateDuringConsent(t *testing.T) {
 	with := func(hosts string) []byte {
 		return fmt.Appendf(nil, `{"hosts": [%s], "authorize_url": %q, "token_url": %q}`, hosts, s.URL+"/authorize", s.URL+"/token")
 	}
-	consent := func(address string, err error) (connection.Connection, error) {
+	consent := func(address string, err error) (connection.Completed, error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

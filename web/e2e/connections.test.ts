@@ -216,6 +216,17 @@ longTest("the page at the end of a consent says how it went", async () => {
 	await page.goto("/connections/done?state=s&error=consent_expired&message=this+consent+has+expired%3A+connect+again");
 	await page.getByRole("heading", { name: "Not connected" }).waitFor();
 	await shoot(page, "connections-done-error");
+
+	const confirm = "/connections/done?state=s&confirm=mail&account=grace%40example.com&replaces=ada%40example.com";
+	watched.expect("409");
+	await page.goto(confirm);
+	await page.getByRole("heading", { name: "Use another account?" }).waitFor();
+	await shoot(page, "connections-done-confirm");
+	await page.getByRole("button", { name: "Use grace@example.com" }).click();
+	await page.getByText("can no longer be completed").waitFor(); // nobody was asked for it
+	await page.getByRole("button", { name: "Keep ada@example.com" }).click();
+	await page.getByRole("heading", { name: "Nothing has changed" }).waitFor();
+	await shoot(page, "connections-done-kept");
 	watched.check();
 });
 

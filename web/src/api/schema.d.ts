@@ -1548,6 +1548,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/ui/v1/connections/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reconnect with another account
+         * @description Completes a consent that a person gave with another account than the one that the connection had. `state` is that
+         *     of the callback. It can be used once, within ten minutes, and only by the same person. Until then the connection
+         *     stays as it is.
+         */
+        post: operations["confirmConsent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ui/v1/oauth/callback": {
         parameters: {
             query?: never;
@@ -1563,6 +1585,9 @@ export interface paths {
          *     `state` and `connection`, its id. On failure nothing changes, and it redirects there with `state`, with `message`,
          *     which says what to do, and with `error`, a code: `consent_expired`, `consent_refused`, `connection_exists`,
          *     `plan_limit_exceeded`, `unauthorized` without a session, or any other.
+         *
+         *     If a connection is reconnected with another account than it had, nothing changes yet: it redirects with `confirm`,
+         *     the name of the connection, `account` and `replaces`. `POST /ui/v1/connections/confirm` completes it.
          *
          *     A service may send further parameters.
          */
@@ -5013,6 +5038,10 @@ export interface components {
             problem: string | null;
             connection: components["schemas"]["Connection"];
         };
+        ConsentConfirm: {
+            /** @description The `state` of the callback. */
+            state: string;
+        };
         Consent: {
             /**
              * Format: uri
@@ -6486,6 +6515,19 @@ export interface components {
         };
         /** @description There is no OAuth app for the service, or the browser uses another address than the public URL. */
         ReconnectRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The consent can no longer be completed. */
+        ConsentExpired: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -11851,6 +11893,80 @@ export interface operations {
             403: components["responses"]["ForbiddenOrCrossOrigin"];
             404: components["responses"]["ConnectionNotFound"];
             409: components["responses"]["ReconnectRefused"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    confirmConsent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "state": "4R6QXKWBD2ZT5VYJH3NMPE7CSA"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConsentConfirm"];
+            };
+        };
+        responses: {
+            /** @description The connection, with the other account. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *       "name": "team-slack",
+                     *       "integration": "slack",
+                     *       "auth": "oauth2",
+                     *       "status": "connected",
+                     *       "problem": null,
+                     *       "account": "Another Team",
+                     *       "fields": {},
+                     *       "hosts": [
+                     *         "slack.com"
+                     *       ],
+                     *       "definition": null,
+                     *       "last_used_at": "2026-11-16T08:30:12.044Z",
+                     *       "expires_at": "2026-11-16T09:12:00.000Z",
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "updated_at": "2026-11-15T10:21:07.910Z",
+                     *       "updated_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "used_by": [
+                     *         {
+                     *           "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
+                     *           "name": "Greet a customer",
+                     *           "active": true
+                     *         }
+                     *       ],
+                     *       "waiting_runs": 12
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["ForbiddenOrCrossOrigin"];
+            404: components["responses"]["ConnectionNotFound"];
+            409: components["responses"]["ConsentExpired"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

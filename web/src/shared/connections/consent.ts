@@ -22,6 +22,11 @@ export interface ConsentOutcome {
 	state?: string;
 	/** The id of the connection. */
 	connection?: string;
+	/** The name of the connection that would get another account, which the person has to confirm. */
+	confirm?: string;
+	account?: string;
+	/** The account that it has. */
+	replaces?: string;
 	error?: string;
 	message?: string;
 }

@@ -1,1 +1,0 @@
-import{C as e,N as t}from"./matchContext-Bk80p5GI.js";function n(n,r){return e(n,t,r)}export{n as t};
