@@ -13,6 +13,7 @@ import (
 type connectionBody struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
+	Aliases     []string          `json:"aliases"`
 	Integration *string           `json:"integration"`
 	Auth        string            `json:"auth"`
 	Status      connection.Status `json:"status"`
@@ -20,6 +21,8 @@ type connectionBody struct {
 	Account     *string           `json:"account"`
 	Fields      map[string]string `json:"fields"`
 	Hosts       []connection.Host `json:"hosts"`
+	Access      connection.Access `json:"access"`
+	Members     []string          `json:"members"`
 	Definition  json.RawMessage   `json:"definition"`
 	LastUsedAt  *string           `json:"last_used_at"`
 	ExpiresAt   *string           `json:"expires_at"`
@@ -35,22 +38,35 @@ type connectionUser struct {
 	WorkflowID string `json:"workflow_id"`
 	Name       string `json:"name"`
 	Active     bool   `json:"active"`
+	// Steps and Triggers are nil in lists.
+	Steps    []string `json:"steps"`
+	Triggers []string `json:"triggers"`
 }
 
 func showConnection(c connection.Connection, usage connection.Usage) connectionBody {
 	return connectionBody{
-		ID: c.ID, Name: c.Name, Integration: orNull(c.Integration), Auth: c.Auth, Status: c.Status, Problem: orNull(c.Problem), Account: orNull(c.Account),
+		ID: c.ID, Name: c.Name, Aliases: orEmpty(usage.Aliases), Access: c.Access, Members: orEmpty(c.Members), Integration: orNull(c.Integration), Auth: c.Auth, Status: c.Status, Problem: orNull(c.Problem), Account: orNull(c.Account),
 		Fields: c.Fields, Hosts: c.Hosts, Definition: c.Definition, LastUsedAt: clock.FormatPtr(c.LastUsedAt), ExpiresAt: clock.FormatPtr(c.ExpiresAt),
 		CreatedAt: clock.Format(c.CreatedAt), CreatedBy: orNull(c.CreatedBy), UpdatedAt: clock.Format(c.UpdatedAt), UpdatedBy: orNull(c.UpdatedBy),
-		UsedBy:      showAll(usage.Workflows, func(u connection.User) connectionUser { return connectionUser{u.ID, u.Name, u.Active} }),
+		UsedBy: showAll(usage.Workflows, func(u connection.User) connectionUser {
+			return connectionUser{WorkflowID: u.ID, Name: u.Name, Active: u.Active}
+		}),
 		WaitingRuns: usage.Waiting,
 	}
 }
 
-// describeConnection returns a connection with what uses it.
+// describeConnection returns a connection with what uses it, and where.
 func (s *Server) describeConnection(ctx context.Context, c connection.Connection) (connectionBody, error) {
-	usage, err := s.Connections.Usage(ctx, actorOf(ctx), []string{c.Name})
-	return showConnection(c, usage[c.Name]), err
+	all, err := s.Connections.Usage(ctx, actorOf(ctx), []string{c.Name})
+	if err != nil {
+		return connectionBody{}, err
+	}
+	body, usage := showConnection(c, all[c.Name]), all[c.Name]
+	places, err := s.Connections.Places(ctx, actorOf(ctx), c.Name, usage)
+	for i, place := range places {
+		body.UsedBy[i].Steps, body.UsedBy[i].Triggers = orEmpty(place.Steps), orEmpty(place.Triggers)
+	}
+	return body, err
 }
 
 func (s *Server) listConnections(ctx context.Context, in *page) (*reply, error) {
@@ -72,11 +88,13 @@ func (s *Server) listConnections(ctx context.Context, in *page) (*reply, error) 
 // person, to connect.
 type newConnectionRequest struct {
 	Body struct {
-		Name        *string           `json:"name"`
-		Integration *string           `json:"integration" null:"ok"`
-		Auth        *string           `json:"auth"`
-		Fields      map[string]string `json:"fields"`
-		Definition  json.RawMessage   `json:"definition"`
+		Name        *string            `json:"name"`
+		Integration *string            `json:"integration" null:"ok"`
+		Auth        *string            `json:"auth"`
+		Fields      map[string]string  `json:"fields"`
+		Definition  json.RawMessage    `json:"definition"`
+		Access      *connection.Access `json:"access"`
+		Members     []string           `json:"members"`
 	} `body:"required"`
 }
 
@@ -93,7 +111,7 @@ func (r *newConnectionRequest) wanted() (connection.New, error) {
 	case b.Integration != nil && b.Definition != nil:
 		return connection.New{}, fault.Field("/definition", "must be left out: the integration has it")
 	}
-	wanted := connection.New{Name: *b.Name, Auth: *b.Auth, Fields: b.Fields, Definition: b.Definition}
+	wanted := connection.New{Name: *b.Name, Auth: *b.Auth, Fields: b.Fields, Definition: b.Definition, Access: b.Access, Members: b.Members}
 	if b.Integration != nil {
 		wanted.Integration = *b.Integration
 	}
@@ -136,13 +154,18 @@ func (s *Server) getConnection(ctx context.Context, in *connectionRequest) (*rep
 type updateConnectionRequest struct {
 	ID   string `path:"id"`
 	Body struct {
-		Fields     map[string]string `json:"fields"`
-		Definition json.RawMessage   `json:"definition"`
+		Name       *string            `json:"name"`
+		Access     *connection.Access `json:"access"`
+		Members    []string           `json:"members"`
+		Fields     map[string]string  `json:"fields"`
+		Definition json.RawMessage    `json:"definition"`
 	} `body:"required"`
 }
 
 func (s *Server) updateConnection(ctx context.Context, in *updateConnectionRequest) (*reply, error) {
-	c, err := s.Connections.Update(ctx, actorOf(ctx), in.ID, connection.Patch{Fields: in.Body.Fields, Definition: in.Body.Definition})
+	c, err := s.Connections.Update(ctx, actorOf(ctx), in.ID, connection.Patch{
+		Name: in.Body.Name, Access: in.Body.Access, Members: in.Body.Members, Fields: in.Body.Fields, Definition: in.Body.Definition,
+	})
 	if err != nil {
 		return nil, err
 	}

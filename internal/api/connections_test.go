@@ -24,7 +24,7 @@ func setupOAuthApp(w *testWorkspace) {
 }
 
 const (
-	connectionKeys = "id name integration auth status problem account fields hosts definition last_used_at expires_at created_at created_by updated_at updated_by used_by waiting_runs"
+	connectionKeys = "id name aliases integration auth status problem account fields hosts access members definition last_used_at expires_at created_at created_by updated_at updated_by used_by waiting_runs"
 	appKeys        = "id integration auth client_id fields shared redirect_url created_at created_by updated_at updated_by"
 )
 
@@ -80,8 +80,32 @@ func TestConnections(t *testing.T) {
 			pointers: []string{"/fields/token"}, message: "in another way",
 		},
 		{
-			name:  "the name never changes",
-			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"name": "other"}`, status: 400, code: "invalid_request", pointers: []string{"/name"},
+			name:  "a connection keeps its earlier name as an alias",
+			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"name": "other"}`, status: 200, audit: "connection.updated",
+			contains: `{"name": "other", "aliases": ["$conn_name"], "access": "everyone", "members": []}`,
+			after: func(w *testWorkspace, _ *response) {
+				w.call("POST", "/v1/connections", strings.Replace(shop, `"shop"`, `"$conn_name"`, 1)).wantStatus(409, "connection_exists")
+			},
+		},
+		{
+			name: "the name of another connection",
+			setup: func(w *testWorkspace) {
+				w.create("other", "/v1/connections", shop)
+				setupConnection(w)
+			},
+			request: "PATCH /v1/connections/$conn", body: `{"name": "shop", "fields": {"token": "another token"}}`, status: 409, code: "connection_exists", message: "shop",
+		},
+		{
+			name:  "a name with spaces",
+			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"name": "my shop"}`, status: 400, code: "invalid_request", pointers: []string{"/name"},
+		},
+		{
+			name:  "nobody owns a connection that a key has made",
+			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"access": "owner"}`, status: 400, code: "invalid_request", pointers: []string{"/access"}, message: "members",
+		},
+		{
+			name:  "a member who does not exist",
+			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"access": "members", "members": ["usr_01m7fhvm96e1a9mdbwb15q0y3v"]}`, status: 400, code: "invalid_request", pointers: []string{"/members/0"},
 		},
 		{
 			name:  "a failed test is a result",
@@ -135,7 +159,7 @@ func TestConnectionInUse(t *testing.T) {
 	w.create("wf", "/v1/workflows", `{"name": "Orders"}`)
 	w.call("PATCH", "/v1/workflows/$wf", `{"steps": [{"id": "get", "uses": "http.request", "connection": "none", "with": {"url": "https://a.example/"}}]}`).wantStatus(422, "workflow_invalid")
 	w.patch("wf", `{"steps": [`+step+`]}`)
-	wantContains(t, w.call("GET", "/v1/connections/$conn", "").json(), w.expand(`{"used_by": [{"workflow_id": "$wf", "name": "Orders", "active": false}]}`))
+	wantContains(t, w.call("GET", "/v1/connections/$conn", "").json(), w.expand(`{"used_by": [{"workflow_id": "$wf", "name": "Orders", "active": false, "steps": ["get"], "triggers": []}]}`))
 	w.patch("wf", `{"state": "active"}`)
 	active := w.expand(`{"used_by": [{"workflow_id": "$wf", "name": "Orders", "active": true}], "waiting_runs": 0}`)
 	wantContains(t, w.call("GET", "/v1/connections", "").json(), `{"data": [`+active+`]}`)
@@ -276,4 +300,34 @@ func TestConnectAtAnotherHost(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A connection for chosen people is closed to everybody else, in workflows and tests too.
+func TestRestrictedConnection(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	setupConnection(w)
+	setupMember(w)
+	w.call("PATCH", "/v1/connections/$conn", `{"access": "members", "members": ["$member"]}`).wantStatus(200)
+	for _, call := range [][3]string{
+		{"PATCH", "/v1/connections/$conn", `{"access": "everyone"}`},
+		{"PATCH", "/v1/connections/$conn", `{"name": "other"}`},
+		{"POST", "/v1/connections/$conn/test", ""},
+		{"DELETE", "/v1/connections/$conn", ""},
+	} {
+		w.call(call[0], call[1], call[2]).wantStatus(403, "connection_restricted")
+	}
+	step := `{"id": "get", "uses": "http.request", "connection": "$conn_name", "with": {"url": "https://api.example.com/"}}`
+	w.create("wf", "/v1/workflows", `{"name": "Orders"}`)
+	for _, call := range [][3]string{
+		{"PATCH", "/v1/workflows/$wf", `{"steps": [` + step + `]}`},
+		{"POST", "/v1/workflows/$wf/steps/get/test", `{"definition": {"steps": [` + step + `]}}`},
+		{"POST", "/v1/workflows/import", `{"name": "Copy", "steps": [` + step + `]}`},
+	} {
+		a := w.call(call[0], call[1], call[2])
+		if a.status != 422 || !strings.Contains(string(a.body), "not open to you") {
+			t.Errorf("%s %s: %d %s", call[0], call[1], a.status, a.body)
+		}
+	}
+	wantContains(t, w.call("GET", "/v1/connections/$conn", "").json(), w.expand(`{"access": "members", "members": ["$member"], "used_by": []}`))
 }

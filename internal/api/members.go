@@ -28,6 +28,21 @@ func (s *Server) listMembers(ctx context.Context, in *page) (*reply, error) {
 		}, showMember)
 }
 
+// personBody is what members see of each other.
+type personBody struct {
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	Name  string `json:"name"`
+}
+
+// listPeople lists the members of the workspace for those who share things with them.
+func (s *Server) listPeople(ctx context.Context, in *page) (*reply, error) {
+	return paginate(ctx, s, *in, []string{"people"},
+		func(p paging.Request) (paging.Page[account.Member], error) {
+			return s.Accounts.Members(ctx, actorOf(ctx), p)
+		}, func(m account.Member) personBody { return personBody{m.User.ID, m.User.Email, m.User.Name} })
+}
+
 type memberRequest struct {
 	ID string `path:"id"`
 }

@@ -106,6 +106,7 @@ func (s *Server) registerConnections(t *routeTable) {
 	handleSlow(t, "POST /v1/connections/{id}/test", auth.Write, http.StatusOK, s.testConnection)
 	handleSlow(t, "POST /ui/v1/connections/connect", auth.Write, http.StatusOK, s.connect)
 	handle(t, "POST /ui/v1/connections/{id}/reconnect", auth.Write, http.StatusOK, s.reconnect)
+	handle(t, "GET /ui/v1/people", auth.Write, http.StatusOK, s.listPeople)
 	handle(t, "POST /ui/v1/connections/confirm", auth.Write, http.StatusOK, s.confirmConsent)
 	handleSlow(t, "GET "+consentCallback, auth.Write, http.StatusFound, s.finishConsent).failed = s.consentFailed
 

@@ -155,6 +155,7 @@ var routeBodies = map[string]string{
 	"POST /ui/v1/connections/connect": `{"name": "matrix", "integration": null, "auth": "oauth2", "fields": {"client_id": "c", "client_secret": "matrix-secret"},
 		"definition": {"hosts": ["api.example.com"], "authorize_url": "https://example.com/authorize", "token_url": "https://example.com/token"}}`,
 	"POST /ui/v1/connections/confirm":              `{"state": "x"}`,
+	"GET /ui/v1/people":                            "-",
 	"POST /ui/v1/connections/{id}/reconnect":       "-",
 	"GET /ui/v1/oauth/callback":                    "-",
 	"POST /ui/v1/password-reset":                   `{"token": "x", "password": "correct horse"}`,

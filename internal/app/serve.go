@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
@@ -312,18 +313,22 @@ func (s *Server) publicURL() string {
 type nameSource struct {
 	secrets     *secret.Service
 	connections interface {
-		ConnectionNames(ctx context.Context, workspaceID string) ([]string, error)
+		ConnectionNames(ctx context.Context, workspaceID string) ([]connection.Name, error)
 	}
 }
 
 // Names implements workflow.NameSource.
-func (n nameSource) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
-	values, err := n.secrets.Names(ctx, workspaceID)
+func (n nameSource) Names(ctx context.Context, actor auth.Actor) (workflow.Names, error) {
+	values, err := n.secrets.Names(ctx, actor.Workspace.ID)
 	if err != nil {
 		return workflow.Names{}, err
 	}
-	connections, err := n.connections.ConnectionNames(ctx, workspaceID)
-	return workflow.Names{Secrets: values.Secrets, Variables: values.Variables, Connections: connections}, err
+	names := workflow.Names{Secrets: values.Secrets, Variables: values.Variables}
+	connections, err := n.connections.ConnectionNames(ctx, actor.Workspace.ID)
+	for _, c := range connections {
+		names.Connections = append(names.Connections, workflow.ConnectionName{Name: c.Name, Now: c.Now, Closed: !c.MayUse(actor)})
+	}
+	return names, err
 }
 
 // bodyBytes limits the total size of all request bodies in memory: a quarter of

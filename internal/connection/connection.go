@@ -34,7 +34,8 @@ func Statuses() []Status { return []Status{Untested, Connected, Failing, NeedsRe
 type Connection struct {
 	ID          string
 	WorkspaceID string
-	// Name is how steps refer to the connection. It never changes.
+	// Name is how steps refer to the connection. The names that it had before lead to it
+	// too.
 	Name string
 	// Integration is the id of the integration; empty for a custom connection, which
 	// has its own Definition instead.
@@ -48,6 +49,9 @@ type Connection struct {
 	Learned map[string]string
 	// Hosts are the hosts that the credential may be sent to.
 	Hosts []Host
+	// Access and Members say who may use the connection.
+	Access  Access
+	Members []string
 	// Account is the account at the service, as people know it; empty if unknown.
 	Account string
 	Status  Status
@@ -72,6 +76,8 @@ type Sealed struct {
 
 // Usage says what uses a connection.
 type Usage struct {
+	// Aliases are the names that it had before, sorted.
+	Aliases []string
 	// Workflows are the workflows whose current definition names it: active ones
 	// first, then by name, at most MaxUsers of them.
 	Workflows []User
@@ -79,8 +85,12 @@ type Usage struct {
 	Waiting int
 }
 
-// MaxUsers is how many of the workflows that use a connection are listed.
-const MaxUsers = 100
+// MaxUsers is how many of the workflows that use a connection are listed, and MaxAliases
+// how many names it can have had before.
+const (
+	MaxUsers   = 100
+	MaxAliases = 20
+)
 
 // User is a workflow that uses a connection.
 type User struct {
@@ -89,14 +99,22 @@ type User struct {
 	Active bool
 }
 
-// Outcome is the outcome of creating a connection.
+// Places are the ids of the steps and triggers of a workflow that use a connection.
+type Places struct {
+	Steps    []string
+	Triggers []string
+}
+
+// Outcome is the outcome of creating or changing a connection.
 type Outcome int
 
 // The outcomes.
 const (
 	Created Outcome = iota
-	NameTaken
-	TooMany
+	Changed
+	Stale     // it has changed since it was read
+	NameTaken // by another connection, now or before
+	TooMany   // connections, or names that a connection had before
 )
 
 // Store stores connections. Each method is one transaction. A pointer result is nil
@@ -108,14 +126,22 @@ type Store interface {
 	Connection(ctx context.Context, workspaceID, id string) (*Connection, error)
 	// Connections are ordered by name.
 	Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Connection], error)
-	// ConnectionUsage returns what uses connections, by name.
+	// ConnectionPlaces returns where a workflow uses a connection under any of the names. It
+	// is empty for a workflow that was deleted.
+	ConnectionPlaces(ctx context.Context, workspaceID, workflowID string, names []string) (Places, error)
+	// ConnectionUsage returns what uses connections, by their present names.
 	ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]Usage, error)
-	// SealedConnection returns a connection with its credential, by name.
+	// SealedConnection returns a connection with its credential, by its name or one that
+	// it had before.
 	SealedConnection(ctx context.Context, workspaceID, name string) (*Sealed, error)
-	// UpdateConnection replaces everything but the id, the name and what was recorded
-	// by use, if the connection still has the epoch. Another epoch ends a claim. With
+	// UpdateConnection replaces everything but the id, the name, who may use it and what
+	// was recorded by use, if the connection still has the epoch. Another epoch ends a claim. With
 	// the same epoch, a connection that has to be reconnected stays as it is.
 	UpdateConnection(ctx context.Context, c Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error)
+	// ChangeConnection replaces what people set of a connection, also its name and who may
+	// use it, and the credential if the epoch differs, unless it has changed since it was
+	// read. The earlier name still leads to it.
+	ChangeConnection(ctx context.Context, now Sealed, was Connection, entry audit.Entry) (Outcome, error)
 	// SetConnectionStatus changes the status, and writes the events, if the connection
 	// still has the epoch and does not have to be reconnected: only a new credential
 	// changes that.
@@ -128,9 +154,11 @@ type Store interface {
 	ClaimRenewal(ctx context.Context, claim Claim) (claimed bool, err error)
 	// ReleaseRenewal ends a claim early.
 	ReleaseRenewal(ctx context.Context, claim Claim) error
-	// WakeSteps wakes some of the runs with steps that wait for a connection. It
-	// returns true if there may be more.
+	// WakeSteps wakes some of the runs with steps that wait for a connection, under any of
+	// its names. It returns true if there may be more.
 	WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error)
+	// IsMember reports whether a user is a member of the workspace.
+	IsMember(ctx context.Context, workspaceID, userID string) (bool, error)
 	// MarkConnectionsUsed records when connections were last used, by id.
 	MarkConnectionsUsed(ctx context.Context, used map[string]time.Time) error
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault/faulttest"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/test/oauthserver"
@@ -30,6 +31,7 @@ const redirect = "https://flows.example/ui/v1/oauth/callback"
 // installation is a store with one workspace, and the services of several nodes on it.
 type installation struct {
 	t      *testing.T
+	db     *sqlite.DB
 	store  *store.Store
 	vault  *vault.Vault
 	client connection.Client
@@ -40,7 +42,8 @@ type installation struct {
 
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
-	in := &installation{t: t, store: store.New(sqlitetest.Open(t), store.Notify{})}
+	db := sqlitetest.Open(t)
+	in := &installation{t: t, db: db, store: store.New(db, store.Notify{})}
 	var err error
 	if in.vault, err = vault.New(make([]byte, 32), in.store); err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func (s *Service) Connect(ctx context.Context, actor auth.Actor, in New, redirec
 		return "", err
 	}
 	if existing != nil {
-		return "", fault.New(fault.ConnectionExists, "there is already a connection %q", in.Name)
+		return "", nameTaken(in.Name)
 	}
 	if in, err = s.Discover(ctx, actor, in); err != nil {
 		return "", err
@@ -103,8 +103,11 @@ func (s *Service) Connect(ctx context.Context, actor auth.Actor, in New, redirec
 	now := clock.Now()
 	c := &opened{Connection: Connection{
 		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition, Auth: in.Auth,
-		CreatedAt: now, CreatedBy: actor.Name(),
+		Access: Everyone, CreatedAt: now, CreatedBy: actor.Name(),
 	}}
+	if err := s.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
+		return "", err
+	}
 	if err := s.configure(c, in.Fields); err != nil {
 		return "", err
 	}
@@ -116,6 +119,9 @@ func (s *Service) Connect(ctx context.Context, actor auth.Actor, in New, redirec
 func (s *Service) Reconnect(ctx context.Context, actor auth.Actor, id, redirect string) (string, error) {
 	c, err := s.Get(ctx, actor, id)
 	if err != nil {
+		return "", err
+	}
+	if err := checkChange(actor, c); err != nil {
 		return "", err
 	}
 	now, err := s.readSealed(ctx, c)
@@ -380,6 +386,9 @@ func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, 
 	for {
 		was, err := s.readSealed(ctx, c.Connection)
 		if err != nil {
+			return err
+		}
+		if err := checkChange(actor, was.Connection); err != nil {
 			return err
 		}
 		// It may have been renewed or marked as broken in the meantime, which the new

@@ -83,7 +83,9 @@ func (s *Service) Mask(ctx context.Context, workspaceID string, names []string) 
 			if err == nil {
 				// Without a description, only the secrets themselves are known.
 				c.service, c.auth, _ = s.describe(c.Connection)
-				s.mask(c)
+				masker := s.mask(c)
+				c.Name = name // which it may have had before
+				s.recent.set(c.Connection, masker)
 			}
 		}
 		all = append(all, s.recent.of(workspaceID, name)...)

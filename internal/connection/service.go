@@ -82,6 +82,8 @@ type New struct {
 	Definition  json.RawMessage
 	Auth        string
 	Fields      map[string]string
+	Access      *Access
+	Members     []string
 }
 
 // Create creates a connection of a kind that needs no consent.
@@ -89,10 +91,13 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Connect
 	now := clock.Now()
 	c := &opened{Connection: Connection{
 		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition,
-		Auth: in.Auth, Status: Untested, Epoch: 1, CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
+		Auth: in.Auth, Access: Everyone, Status: Untested, Epoch: 1, CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
 	}}
 	if !namePattern.MatchString(in.Name) {
 		return Connection{}, fault.Field("/name", nameRule)
+	}
+	if err := s.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
+		return Connection{}, err
 	}
 	if err := s.configure(c, in.Fields); err != nil {
 		return Connection{}, err
@@ -109,16 +114,22 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Connect
 
 // insert stores a new connection.
 func (s *Service) insert(ctx context.Context, actor auth.Actor, c Sealed) error {
+	c.Access = cmp.Or(c.Access, Everyone) // a consent of an earlier version has none
 	limit := actor.Limits().Connections
 	outcome, err := s.store.InsertConnection(ctx, c, limit, s.entry(actor, "connection.created", c.Connection))
 	switch {
 	case err != nil:
 	case outcome == NameTaken:
-		err = fault.New(fault.ConnectionExists, "there is already a connection %q", c.Name)
+		err = nameTaken(c.Name)
 	case outcome == TooMany:
 		err = fault.New(fault.PlanLimitExceeded, "the %s plan allows %d connections; delete one first", actor.Workspace.Plan, limit)
 	}
 	return err
+}
+
+// nameTaken reports a name that another connection has.
+func nameTaken(name string) error {
+	return fault.New(fault.ConnectionExists, "there is already a connection %q, or one that had this name before", name)
 }
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
@@ -341,11 +352,26 @@ func (s *Service) Usage(ctx context.Context, actor auth.Actor, names []string) (
 	return s.store.ConnectionUsage(ctx, actor.Workspace.ID, names)
 }
 
+// Places returns where the workflows use a connection, in their order.
+func (s *Service) Places(ctx context.Context, actor auth.Actor, name string, usage Usage) ([]Places, error) {
+	all := make([]Places, len(usage.Workflows))
+	for i, user := range usage.Workflows {
+		var err error
+		if all[i], err = s.store.ConnectionPlaces(ctx, actor.Workspace.ID, user.ID, append([]string{name}, usage.Aliases...)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // Delete deletes a connection that no active workflow uses. Then it revokes its token
 // at the service, if the service allows that.
 func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error {
 	c, err := s.Get(ctx, actor, id)
 	if err != nil {
+		return err
+	}
+	if err := checkChange(actor, c); err != nil {
 		return err
 	}
 	deleted, users, err := s.store.DeleteConnection(ctx, actor.Workspace.ID, id, s.entry(actor, "connection.deleted", c))

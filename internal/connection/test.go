@@ -32,6 +32,9 @@ func (s *Service) Test(ctx context.Context, actor auth.Actor, id string) (TestRe
 	if err != nil {
 		return TestResult{}, err
 	}
+	if err := checkUse(actor, c); err != nil {
+		return TestResult{}, err
+	}
 	problem := ""
 	err = s.test(ctx, actor, c)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {

@@ -2,9 +2,11 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
+	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
@@ -13,21 +15,37 @@ import (
 
 // Patch is a change of a connection. A nil member stays as it is.
 type Patch struct {
+	Name *string
+	// Access and Members say who may use the connection.
+	Access     *Access
+	Members    []string
 	Definition []byte
 	// Fields replaces those that it has; the others keep their value.
 	Fields map[string]string
 }
 
-// Update changes the fields or the definition of a connection. Its status is untested
-// afterwards, and its token, if it has one, is issued anew. Steps that wait because the
-// connection was broken try it again. If a person consented to what is changed, somebody
-// has to consent again. A patch without members changes nothing.
+// changesCredential reports whether the patch changes more than the name and who may use
+// the connection.
+func (p Patch) changesCredential() bool { return p.Definition != nil || len(p.Fields) > 0 }
+
+// isEmpty reports whether the patch changes nothing.
+func (p Patch) isEmpty() bool {
+	return !p.changesCredential() && p.Name == nil && p.Access == nil && p.Members == nil
+}
+
+// Update changes a connection. If its fields or its definition change, its status is
+// untested afterwards, and its token, if it has one, is issued anew. Steps that wait
+// because the connection was broken try it again. If a person consented to what is
+// changed, somebody has to consent again. A patch without members changes nothing.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch) (Connection, error) {
 	c, err := s.Get(ctx, actor, id)
 	if err != nil {
 		return Connection{}, err
 	}
-	if patch.Definition == nil && len(patch.Fields) == 0 {
+	if err := checkChange(actor, c); err != nil {
+		return Connection{}, err
+	}
+	if patch.isEmpty() {
 		return c, nil
 	}
 	if patch.Definition != nil && c.Integration == "" {
@@ -40,31 +58,63 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 		if err != nil {
 			return Connection{}, err
 		}
+		if err := checkChange(actor, c); err != nil {
+			return Connection{}, err
+		}
 		was, err := s.readSealed(ctx, c)
 		if err != nil {
 			return Connection{}, err
 		}
-		now, err := s.patch(was, patch)
-		if err != nil {
-			return Connection{}, err
-		}
-		now.Epoch, now.UpdatedAt, now.UpdatedBy = was.Epoch+1, clock.Now(), actor.Name()
-		next, err := s.seal(ctx, now)
-		if err != nil {
-			return Connection{}, err
-		}
-		entry := s.entry(actor, "connection.updated", now.Connection)
-		updated, err := s.store.UpdateConnection(ctx, next, was.Epoch, &entry)
-		if err != nil {
-			return Connection{}, err
-		}
-		if updated && was.Status == NeedsReconnect && now.Status != NeedsReconnect {
-			err = s.wakeSteps(ctx, now.Connection)
-		}
-		if updated {
-			return now.Connection, err
+		now, err := s.change(ctx, actor, was, patch)
+		if !errors.Is(err, errStale) {
+			return now, err
 		}
 	}
+}
+
+// errStale is returned for a change of a connection that has changed since it was read.
+var errStale = errors.New("the connection has changed")
+
+// change writes a change of a connection.
+func (s *Service) change(ctx context.Context, actor auth.Actor, was *opened, patch Patch) (Connection, error) {
+	now, err := s.patch(was, patch)
+	if err != nil {
+		return Connection{}, err
+	}
+	if err := s.setAccess(ctx, &now.Connection, patch.Access, patch.Members); err != nil {
+		return Connection{}, err
+	}
+	now.UpdatedAt, now.UpdatedBy = clock.Now(), actor.Name()
+	next, err := s.seal(ctx, now)
+	if err != nil {
+		return Connection{}, err
+	}
+	outcome, err := s.store.ChangeConnection(ctx, next, was.Connection, changeEntry(actor, was.Connection, now.Connection))
+	switch {
+	case err != nil:
+		return Connection{}, err
+	case outcome == Stale:
+		return Connection{}, errStale
+	case outcome == NameTaken:
+		return Connection{}, nameTaken(now.Name)
+	case outcome == TooMany:
+		return Connection{}, fault.Field("/name", "cannot change again: a connection can have %d earlier names, which all still lead to it", MaxAliases)
+	case was.Status == NeedsReconnect && now.Status != NeedsReconnect:
+		err = s.wakeSteps(ctx, now.Connection)
+	}
+	return now.Connection, err
+}
+
+// changeEntry returns the audit entry of a change.
+func changeEntry(actor auth.Actor, was, now Connection) audit.Entry {
+	details := map[string]any{"name": now.Name}
+	if was.Name != now.Name {
+		details["was"] = was.Name
+	}
+	if was.Access != now.Access || !slices.Equal(was.Members, now.Members) {
+		details["access"] = now.Access
+	}
+	return actor.AuditEntry("connection.updated", "connection", now.ID, details)
 }
 
 // readSealed reads a connection with its secrets, whatever its status.
@@ -82,6 +132,16 @@ func (s *Service) readSealed(ctx context.Context, c Connection) (*opened, error)
 // patch returns a connection with a change.
 func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
 	now := *was
+	if patch.Name != nil {
+		if !namePattern.MatchString(*patch.Name) {
+			return nil, fault.Field("/name", nameRule)
+		}
+		now.Name = *patch.Name
+	}
+	if !patch.changesCredential() {
+		return &now, nil
+	}
+	now.Epoch++
 	if patch.Definition != nil {
 		if now.Integration != "" {
 			return nil, fault.Field("/definition", "must be left out: the integration %s has it", now.Integration)

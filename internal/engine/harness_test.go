@@ -348,9 +348,9 @@ func (r keyReader) GetKey(ctx context.Context, scope state.Scope, name string) (
 // names lists the secrets and variables of a workspace.
 type names struct{ values *secret.Service }
 
-func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
-	found, err := n.values.Names(ctx, workspaceID)
-	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables, Connections: []string{shop}}, err
+func (n names) Names(ctx context.Context, actor auth.Actor) (workflow.Names, error) {
+	found, err := n.values.Names(ctx, actor.Workspace.ID)
+	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables, Connections: []workflow.ConnectionName{{Name: shop, Now: shop}}}, err
 }
 
 // setPlan changes the plan of the workspace.

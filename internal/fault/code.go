@@ -61,6 +61,7 @@ const (
 	RunNotRetryable       Code = "run_not_retryable"
 	StepNotWaiting        Code = "step_not_waiting"
 	ConnectionInUse       Code = "connection_in_use"
+	ConnectionRestricted  Code = "connection_restricted"
 	ConnectionExists      Code = "connection_exists"
 	TableExists           Code = "table_exists"
 	RowExists             Code = "row_exists"
@@ -147,6 +148,7 @@ var statuses = map[Code]int{
 	SecretNotFound:        http.StatusNotFound,
 	ConnectionNotFound:    http.StatusNotFound,
 	ConnectionInUse:       http.StatusConflict,
+	ConnectionRestricted:  http.StatusForbidden,
 	OAuthAppNotFound:      http.StatusNotFound,
 	OAuthAppMissing:       http.StatusConflict,
 	ConsentExpired:        http.StatusConflict,

@@ -7,18 +7,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/runqueue"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 const connectionColumns = `id, workspace_id, name, integration, definition, auth, fields, learned, hosts, account, status, problem, epoch,
-	expires_at, last_used_at, created_at, created_by, updated_at, updated_by`
+	expires_at, last_used_at, created_at, created_by, updated_at, updated_by, access, members`
 
 const selectConnection = `SELECT ` + connectionColumns + ` FROM connections `
 
@@ -29,12 +27,13 @@ func scanConnection(r database.Row) (connection.Connection, error) { return scan
 // scanConnectionAnd scans the columns of a connection followed by others.
 func scanConnectionAnd(r database.Row, more ...any) (connection.Connection, error) {
 	var (
-		c                      connection.Connection
-		fields, learned, hosts []byte
+		c                               connection.Connection
+		fields, learned, hosts, members []byte
 	)
 	err := r.Scan(append([]any{
 		&c.ID, &c.WorkspaceID, &c.Name, &c.Integration, (*[]byte)(&c.Definition), &c.Auth, &fields, &learned, &hosts, &c.Account, (*string)(&c.Status), &c.Problem,
 		&c.Epoch, &c.ExpiresAt, &c.LastUsedAt, &c.CreatedAt, &c.CreatedBy, &c.UpdatedAt, &c.UpdatedBy,
+		(*string)(&c.Access), &members,
 	}, more...)...)
 	if err != nil {
 		return c, err
@@ -42,7 +41,7 @@ func scanConnectionAnd(r database.Row, more ...any) (connection.Connection, erro
 	for _, part := range []struct {
 		text []byte
 		into any
-	}{{fields, &c.Fields}, {learned, &c.Learned}, {hosts, &c.Hosts}} {
+	}{{fields, &c.Fields}, {learned, &c.Learned}, {hosts, &c.Hosts}, {members, &c.Members}} {
 		if err := json.Unmarshal(part.text, part.into); err != nil {
 			return c, err
 		}
@@ -55,22 +54,24 @@ func scanSealedConnection(r database.Row) (sealed connection.Sealed, err error) 
 	return sealed, err
 }
 
-// encodeConnection returns the parts of a connection that are stored as JSON.
-func encodeConnection(c connection.Connection) (fields, learned, hosts string, err error) {
-	var parts [3]string
-	for i, part := range []any{c.Fields, c.Learned, c.Hosts} {
+// encodedConnection has the parts of a connection that are stored as JSON.
+type encodedConnection struct{ fields, learned, hosts, members string }
+
+func encodeConnection(c connection.Connection) (encodedConnection, error) {
+	var parts [4]string
+	for i, part := range []any{c.Fields, c.Learned, c.Hosts, c.Members} {
 		text, err := json.Marshal(part)
 		if err != nil {
-			return "", "", "", err
+			return encodedConnection{}, err
 		}
 		parts[i] = string(text)
 	}
-	return parts[0], parts[1], parts[2], nil
+	return encodedConnection{parts[0], parts[1], parts[2], parts[3]}, nil
 }
 
 // InsertConnection implements connection.Store.
 func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMost int, entry audit.Entry) (outcome connection.Outcome, err error) {
-	fields, learned, hosts, err := encodeConnection(c.Connection)
+	encoded, err := encodeConnection(c.Connection)
 	if err != nil {
 		return 0, err
 	}
@@ -81,14 +82,14 @@ func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMos
 		if err != nil {
 			return err
 		}
-		taken, err := database.Number(tx, `SELECT count(*) FROM connections WHERE workspace_id = $1 AND name = $2`, c.WorkspaceID, c.Name)
+		taken, err := isNameTaken(tx, c.Connection)
 		switch {
 		case err != nil:
 			return err
-		case taken > 0 && room:
+		case taken && room:
 			outcome = connection.NameTaken
 			return decrementUsage(tx, "connections", c.WorkspaceID, 1)
-		case taken > 0:
+		case taken:
 			outcome = connection.NameTaken
 			return nil
 		case !room:
@@ -96,9 +97,9 @@ func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMos
 			return nil
 		}
 		if err := tx.Do(`INSERT INTO connections (`+connectionColumns+`, credential)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
-			c.ID, c.WorkspaceID, c.Name, c.Integration, textOrNil(c.Definition), c.Auth, fields, learned, hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
-			database.TimeOrNil(c.ExpiresAt), database.TimeOrNil(c.LastUsedAt), c.CreatedAt, c.CreatedBy, c.UpdatedAt, c.UpdatedBy, c.Credential); err != nil {
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+			c.ID, c.WorkspaceID, c.Name, c.Integration, textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
+			database.TimeOrNil(c.ExpiresAt), database.TimeOrNil(c.LastUsedAt), c.CreatedAt, c.CreatedBy, c.UpdatedAt, c.UpdatedBy, string(c.Access), encoded.members, c.Credential); err != nil {
 			return err
 		}
 		return insertAudit(tx, entry)
@@ -133,136 +134,75 @@ func (s *Store) Connections(ctx context.Context, workspaceID string, page paging
 	return paging.Cut(found, page.Limit, func(c connection.Connection) string { return c.Name }), err
 }
 
-// ConnectionNames lists the names of the connections of a workspace.
-func (s *Store) ConnectionNames(ctx context.Context, workspaceID string) (names []string, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
-		names, err = namesIn(c, "connections", workspaceID)
-		return err
-	})
-	return names, err
-}
-
 // SealedConnection implements connection.Store.
 func (s *Store) SealedConnection(ctx context.Context, workspaceID, name string) (found *connection.Sealed, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectSealedConnection+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, name}, scanSealedConnection)
+		found, err = database.One(c, selectSealedConnection+`WHERE workspace_id = $1 AND id = `+connectionNamed, []any{workspaceID, name}, scanSealedConnection)
 		return err
 	})
 	return found, err
-}
-
-// ConnectionUsage implements connection.Store.
-func (s *Store) ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]connection.Usage, error) {
-	found := map[string]connection.Usage{}
-	if len(names) == 0 {
-		return found, nil
-	}
-	awaited := make([]any, len(names))
-	for i, name := range names {
-		awaited[i] = string(action.AwaitsConnection(name))
-	}
-	err := s.read(ctx, func(c database.Conn) error {
-		clear(found) // the transaction may be retried
-		users, err := connectionUsers(c, workspaceID, names)
-		if err != nil {
-			return err
-		}
-		for name, workflows := range users {
-			found[name] = connection.Usage{Workflows: workflows}
-		}
-		return c.Query(`SELECT s.awaits, count(DISTINCT q.run_id) FROM run_queue q JOIN steps s ON s.run_id = q.run_id
-			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits IN (`+placeholders(2, len(names))+`) GROUP BY s.awaits`,
-			append([]any{workspaceID}, awaited...), func(r database.Row) error {
-				var awaits string
-				var runs int
-				if err := r.Scan(&awaits, &runs); err != nil {
-					return err
-				}
-				name, _ := action.Awaits(awaits).Connection()
-				usage := found[name]
-				usage.Waiting = runs
-				found[name] = usage
-				return nil
-			})
-	})
-	return found, err
-}
-
-// connectionUsers returns the first workflows that use each of the connections, the
-// active ones before the others.
-func connectionUsers(c database.Conn, workspaceID string, names []string) (map[string][]connection.User, error) {
-	users, args := map[string][]connection.User{}, []any{workspaceID, connection.MaxUsers}
-	for _, name := range names {
-		args = append(args, name)
-	}
-	err := c.Query(`SELECT connection, id, name, active FROM (
-			SELECT u.connection, w.id, w.name, w.state = 'active' AS active,
-				row_number() OVER (PARTITION BY u.connection ORDER BY CASE w.state WHEN 'active' THEN 0 ELSE 1 END, w.name, w.id) AS place
-			FROM connection_users u JOIN workflows w ON w.id = u.workflow_id AND w.workspace_id = u.workspace_id AND w.deleted_at IS NULL
-			WHERE u.workspace_id = $1 AND u.connection IN (`+placeholders(3, len(names))+`)) AS users
-		WHERE place <= $2 ORDER BY connection, place`, args, func(r database.Row) error {
-		var name string
-		var user connection.User
-		err := r.Scan(&name, &user.ID, &user.Name, &user.Active)
-		users[name] = append(users[name], user)
-		return err
-	})
-	return users, err
-}
-
-// lockConnection returns the lock of a connection.
-func lockConnection(workspaceID, name string, shared bool) database.Lock {
-	return database.Lock{Kind: database.LockConnection, Key: workspaceID + "/" + name, Shared: shared}
-}
-
-// lockConnections keeps connections from being deleted until the end of the
-// transaction. It returns false if one of them does not exist. The names are sorted.
-func lockConnections(tx *transaction, workspaceID string, names []string) (exist bool, err error) {
-	if len(names) == 0 {
-		return true, nil
-	}
-	args := []any{workspaceID}
-	for _, name := range names {
-		if err := tx.Lock(lockConnection(workspaceID, name, true)); err != nil {
-			return false, err
-		}
-		args = append(args, name)
-	}
-	n, err := database.Number(tx, `SELECT count(*) FROM connections WHERE workspace_id = $1 AND name IN (`+placeholders(2, len(names))+`)`, args...)
-	return n == len(names), err
-}
-
-// updateConnectionUsers records which connections a workflow uses.
-func updateConnectionUsers(tx *transaction, w workflow.Workflow) error {
-	if err := tx.Do(`DELETE FROM connection_users WHERE workflow_id = $1`, w.ID); err != nil {
-		return err
-	}
-	for _, name := range w.Definition.Connections() {
-		if err := tx.Do(`INSERT INTO connection_users (workflow_id, connection, workspace_id) VALUES ($1, $2, $3)`, w.ID, name, w.WorkspaceID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // UpdateConnection implements connection.Store.
 func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error) {
-	fields, learned, hosts, err := encodeConnection(c.Connection)
+	encoded, err := encodeConnection(c.Connection)
 	if err != nil {
 		return false, err
 	}
 	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
-			epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 THEN renewing_to END
-			WHERE id = $14 AND workspace_id = $15 AND epoch = $16 AND (epoch <> $9 OR status <> 'needs_reconnect')`,
-			textOrNil(c.Definition), c.Auth, fields, learned, hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch, database.TimeOrNil(c.ExpiresAt),
-			c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch)
-		if updated = n == 1; err != nil || !updated || entry == nil {
+		updated, err = updateConnection(tx, c, encoded, wasEpoch)
+		if err != nil || !updated || entry == nil {
 			return err
 		}
 		return insertAudit(tx, *entry)
 	})
 	return updated, err
+}
+
+// updateConnection replaces everything but the id, the name, who may use the connection
+// and what was recorded by use.
+func updateConnection(tx *transaction, c connection.Sealed, encoded encodedConnection, wasEpoch int64) (updated bool, err error) {
+	n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
+		epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 THEN renewing_to END
+		WHERE id = $14 AND workspace_id = $15 AND epoch = $16 AND (epoch <> $9 OR status <> 'needs_reconnect')`,
+		textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
+		database.TimeOrNil(c.ExpiresAt), c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch)
+	return n == 1, err
+}
+
+// ChangeConnection implements connection.Store.
+func (s *Store) ChangeConnection(ctx context.Context, now connection.Sealed, was connection.Connection, entry audit.Entry) (outcome connection.Outcome, err error) {
+	encoded, err := encodeConnection(now.Connection)
+	if err != nil {
+		return 0, err
+	}
+	err = s.write(ctx, func(tx *transaction) error {
+		outcome = connection.Changed
+		if now.Name != was.Name {
+			if outcome, err = checkRename(tx, now.Connection, was.Name); err != nil || outcome != connection.Changed {
+				return err
+			}
+		}
+		n, err := tx.Exec(`UPDATE connections SET name = $1, access = $2, members = $3, updated_at = $4, updated_by = $5
+			WHERE id = $6 AND workspace_id = $7 AND name = $8 AND epoch = $9`,
+			now.Name, string(now.Access), encoded.members, now.UpdatedAt, now.UpdatedBy, now.ID, now.WorkspaceID, was.Name, was.Epoch)
+		if err != nil || n == 0 {
+			outcome = connection.Stale
+			return err
+		}
+		if now.Name != was.Name {
+			if err := keepAlias(tx, now.Connection, was.Name); err != nil {
+				return err
+			}
+		}
+		if now.Epoch != was.Epoch {
+			if _, err := updateConnection(tx, now, encoded, was.Epoch); err != nil {
+				return err
+			}
+		}
+		return insertAudit(tx, entry)
+	})
+	return outcome, err
 }
 
 // SetConnectionStatus implements connection.Store.
@@ -290,10 +230,18 @@ func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, en
 		if err != nil || found == nil {
 			return err
 		}
-		if err := tx.Lock(lockConnection(workspaceID, found.Name, false)); err != nil {
+		if err := lockNames(tx, workspaceID, found.Name); err != nil {
 			return err
 		}
-		using, err := connectionUsers(tx, workspaceID, []string{found.Name})
+		// It may have been renamed before it was locked.
+		if found, err = database.One(tx, selectSealedConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanSealedConnection); err != nil || found == nil {
+			return err
+		}
+		aliases, err := earlierNames(tx, workspaceID, []string{found.Name})
+		if err != nil {
+			return err
+		}
+		using, err := connectionUsers(tx, workspaceID, []string{found.Name}, aliases)
 		if err != nil {
 			return err
 		}
@@ -303,6 +251,9 @@ func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, en
 		}
 		n, err := tx.Exec(`DELETE FROM connections WHERE id = $1 AND workspace_id = $2`, id, workspaceID)
 		if err != nil || n == 0 {
+			return err
+		}
+		if err := tx.Do(`DELETE FROM connection_aliases WHERE connection_id = $1 AND workspace_id = $2`, id, workspaceID); err != nil {
 			return err
 		}
 		deleted = found
@@ -339,11 +290,15 @@ const wakeBatch = 100
 
 // WakeSteps implements connection.Store.
 func (s *Store) WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error) {
-	awaits := string(action.AwaitsConnection(name))
 	err = s.write(ctx, func(tx *transaction) error {
+		names, err := allNames(tx, workspaceID, name)
+		if err != nil {
+			return err
+		}
+		awaits := awaitsConnections(names)
 		waiting, err := database.List(tx, `SELECT DISTINCT q.run_id FROM run_queue q JOIN steps s ON s.run_id = q.run_id
-			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits = $2 AND s.wake_at > $3
-			ORDER BY q.run_id LIMIT $4`, []any{workspaceID, awaits, at, wakeBatch}, scanText)
+			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits IN (`+placeholders(4, len(awaits))+`) AND s.wake_at > $2
+			ORDER BY q.run_id LIMIT $3`, append([]any{workspaceID, at, wakeBatch}, awaits...), scanText)
 		more = len(waiting) == wakeBatch
 		if err != nil {
 			return err
@@ -356,7 +311,8 @@ func (s *Store) WakeSteps(ctx context.Context, workspaceID, name string, at time
 			if !running { // it ended in the meantime
 				continue
 			}
-			if err := tx.Do(`UPDATE steps SET wake_at = $1 WHERE run_id = $2 AND status = 'waiting' AND awaits = $3`, at, runID, awaits); err != nil {
+			if err := tx.Do(`UPDATE steps SET wake_at = $1 WHERE run_id = $2 AND status = 'waiting' AND awaits IN (`+placeholders(3, len(awaits))+`)`,
+				append([]any{at, runID}, awaits...)...); err != nil {
 				return err
 			}
 			if err := s.announceAnswer(tx, runID, at); err != nil {

@@ -42,9 +42,18 @@ func insertMember(tx *transaction, workspaceID, userID string, role account.Role
 	return tx.Do(`INSERT INTO members (workspace_id, user_id, role, joined_at) VALUES ($1, $2, $3, $4)`, workspaceID, userID, string(role), at)
 }
 
+// IsMember implements connection.Store.
+func (s *Store) IsMember(ctx context.Context, workspaceID, userID string) (is bool, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		is, err = isMember(c, workspaceID, userID)
+		return err
+	})
+	return is, err
+}
+
 // isMember reports whether a user is a member of a workspace.
-func isMember(tx *transaction, workspaceID, userID string) (bool, error) {
-	n, err := database.Number(tx, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
+func isMember(c database.Conn, workspaceID, userID string) (bool, error) {
+	n, err := database.Number(c, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
 	return n == 1, err
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 8
+const Schema = 9
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -53,9 +53,10 @@ func workspaceTables() []Table {
 		{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"},
 		{
 			Name: "connections", Key: "id", Bytes: "credential", NotExported: "renewing_node renewing_to",
-			Text: "id workspace_id name integration definition auth fields learned hosts account status problem created_by updated_by",
+			Text: "id workspace_id name integration definition auth fields learned hosts account status problem created_by updated_by access members",
 			Int:  "epoch expires_at last_used_at created_at updated_at",
 		},
+		{Name: "connection_aliases", Key: "workspace_id name", Text: "workspace_id name connection_id"},
 		{
 			Name: "oauth_apps", Key: "id", Text: "id workspace_id integration auth client_id fields created_by updated_by",
 			Int: "created_at updated_at", Bool: "shared", Bytes: "secret",

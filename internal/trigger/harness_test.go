@@ -115,8 +115,8 @@ func (w *testEnv) must(err error) {
 
 type names struct{ values *secret.Service }
 
-func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
-	found, err := n.values.Names(ctx, workspaceID)
+func (n names) Names(ctx context.Context, actor auth.Actor) (workflow.Names, error) {
+	found, err := n.values.Names(ctx, actor.Workspace.ID)
 	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables}, err
 }
 

@@ -102,7 +102,16 @@ type Block struct {
 type Names struct {
 	Secrets     []string
 	Variables   []string
-	Connections []string
+	Connections []ConnectionName
+}
+
+// ConnectionName is a name that a definition can use for a connection.
+type ConnectionName struct {
+	Name string
+	// Now is the present name of the connection. Name may be one that it had before.
+	Now string
+	// Closed is set if the caller may not use the connection.
+	Closed bool
 }
 
 // Find returns the step with the given id, at any depth, or nil.
@@ -134,10 +143,11 @@ func Compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*Progr
 	return program, nil
 }
 
-// Check reports why a definition cannot be saved in a workspace: the problems
-// that Compile and slow checks report, and secrets, variables and connections that do
-// not exist. It calls known only if the definition refers to any.
-func Check(ctx context.Context, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error)) ([]Problem, error) {
+// Check reports why a definition cannot replace another one in a workspace: the problems
+// that Compile and slow checks report, secrets, variables and connections that do not
+// exist, and steps and triggers that are new or changed and use a connection that the
+// caller may not use. It calls known only if the definition refers to any.
+func Check(ctx context.Context, was, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error)) ([]Problem, error) {
 	c, _ := compile(d, catalog, types)
 	if err := c.runSlowChecks(ctx, workspaceID); err != nil {
 		return nil, err
@@ -149,7 +159,10 @@ func Check(ctx context.Context, d Definition, catalog *action.Catalog, types *Tr
 		}
 		c.checkNames("secret", c.secrets, names.Secrets)
 		c.checkNames("variable", c.vars, names.Variables)
-		c.checkNames("connection", c.connections, names.Connections)
+		c.checkConnections(names.Connections)
+		if err := c.checkAccess(was, d, names.Connections); err != nil {
+			return nil, err
+		}
 	}
 	return c.sortedProblems(), nil
 }

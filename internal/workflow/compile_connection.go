@@ -1,8 +1,11 @@
 package workflow
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/expr"
@@ -44,4 +47,95 @@ func (t *TriggerCompiler) Connection(pointer, name string) { t.c.checkConnection
 // ConnectionSchema returns the JSON Schema of a member that names a connection.
 func ConnectionSchema(description string) map[string]any {
 	return node{"title": "Connection", "description": description, "type": "string", "pattern": connectionPattern.String()}
+}
+
+// checkConnections reports connections that do not exist.
+func (c *compiler) checkConnections(known []ConnectionName) {
+	names := make([]string, len(known))
+	for i, one := range known {
+		names[i] = one.Name
+	}
+	c.checkNames("connection", c.connections, names)
+}
+
+// checkAccess reports steps and triggers that are new or changed and use a connection
+// that the caller may not use. Those that somebody else has saved stay as they are.
+func (c *compiler) checkAccess(was, now Definition, known []ConnectionName) error {
+	closed, present := map[string]bool{}, map[string]string{}
+	for _, one := range known {
+		present[one.Name] = one.Now
+		if one.Closed {
+			closed[one.Now] = true
+		}
+	}
+	if !slices.ContainsFunc(c.connections, func(ref expr.Ref) bool { return closed[present[ref.Name]] }) {
+		return nil
+	}
+	// The present name in place of an earlier one is not a change.
+	diff, err := Compare(was.renameConnections(present), now.renameConnections(present))
+	if err != nil {
+		return err
+	}
+	at := now.connectionPointers()
+	for _, step := range diff.Steps {
+		if step.To != nil && closed[step.To.Connection] && (step.Edit == Added || slices.ContainsFunc(step.Fields, isOfStep)) {
+			c.reportClosed(at.steps[step.ID])
+		}
+	}
+	for _, trigger := range diff.Triggers {
+		if trigger.To != nil && closed[trigger.To.Connection] {
+			c.reportClosed(at.triggers[trigger.ID])
+		}
+	}
+	return nil
+}
+
+// isOfStep reports whether a difference is one of the step itself, and not of its place
+// among others or its id.
+func isOfStep(f FieldDiff) bool {
+	member, _, _ := strings.Cut(strings.TrimPrefix(f.Pointer, "/"), "/")
+	return member != "needs" && member != "id"
+}
+
+func (c *compiler) reportClosed(at string) {
+	c.report(at, "ask whoever created the connection, or an owner of the workspace, to open it", "this connection is not open to you")
+}
+
+// renameConnections returns the definition with other names for connections.
+func (d Definition) renameConnections(names map[string]string) Definition {
+	d.Triggers = slices.Clone(d.Triggers)
+	for i := range d.Triggers {
+		d.Triggers[i].Connection = cmp.Or(names[d.Triggers[i].Connection], d.Triggers[i].Connection)
+	}
+	d.Steps = renameStepConnections(d.Steps, names)
+	return d
+}
+
+func renameStepConnections(steps []Step, names map[string]string) []Step {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		steps[i].Connection = cmp.Or(names[steps[i].Connection], steps[i].Connection)
+		steps[i].Steps = renameStepConnections(steps[i].Steps, names)
+	}
+	return steps
+}
+
+// connectionPointers are the pointers of the connections of steps and triggers, by id.
+type connectionPointers struct{ steps, triggers map[string]string }
+
+func (d Definition) connectionPointers() connectionPointers {
+	at := connectionPointers{map[string]string{}, map[string]string{}}
+	for i, trigger := range d.Triggers {
+		at.triggers[trigger.ID] = fmt.Sprintf("/triggers/%d/connection", i)
+	}
+	at.addSteps("/steps", d.Steps)
+	return at
+}
+
+func (p connectionPointers) addSteps(at string, steps []Step) {
+	for i, step := range steps {
+		here := fmt.Sprintf("%s/%d", at, i)
+		p.steps[step.ID] = here + "/connection"
+		p.addSteps(here+"/steps", step.Steps)
+	}
 }

@@ -246,6 +246,33 @@ func (d Definition) Connections() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
+// StepsUsing lists the ids of the steps, at any depth, whose connection fits.
+func (d Definition) StepsUsing(fits func(connection string) bool) []string {
+	var ids []string
+	var walk func([]Step)
+	walk = func(steps []Step) {
+		for _, step := range steps {
+			if step.Connection != "" && fits(step.Connection) {
+				ids = append(ids, step.ID)
+			}
+			walk(step.Steps)
+		}
+	}
+	walk(d.Steps)
+	return ids
+}
+
+// TriggersUsing lists the ids of the triggers whose connection fits.
+func (d Definition) TriggersUsing(fits func(connection string) bool) []string {
+	var ids []string
+	for _, trigger := range d.Triggers {
+		if trigger.Connection != "" && fits(trigger.Connection) {
+			ids = append(ids, trigger.ID)
+		}
+	}
+	return ids
+}
+
 func appendConnections(names []string, steps []Step) []string {
 	for _, step := range steps {
 		names = appendConnections(append(names, step.Connection), step.Steps)

@@ -42,7 +42,7 @@ func (s *Service) Draft(ctx context.Context, actor auth.Actor, id string, in Dra
 	if err := checkSize(actor, d.Definition); err != nil {
 		return Unsaved{}, err
 	}
-	problems, err := s.check(ctx, actor, &d.Definition)
+	problems, err := s.check(ctx, actor, w.Definition, &d.Definition)
 	if err == nil && len(problems) > 0 {
 		err = invalidDefinition(problems)
 	}
@@ -86,7 +86,7 @@ func (s *Service) DraftStep(ctx context.Context, actor auth.Actor, id, stepID st
 		return TestStep{}, err
 	}
 	d = Definition{Steps: onlyStep(d.Steps, stepID)}
-	problems, err := s.check(ctx, actor, &d)
+	problems, err := s.check(ctx, actor, Definition{}, &d)
 	if err == nil && len(problems) > 0 {
 		err = invalidDefinition(problems)
 	}

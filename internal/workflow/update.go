@@ -213,13 +213,13 @@ func (s *Service) requireConnections(ctx context.Context, actor auth.Actor, was 
 	if len(change.Connections) == 0 {
 		return nil
 	}
-	names, err := s.names.Names(ctx, actor.Workspace.ID)
+	names, err := s.names.Names(ctx, actor)
 	if err != nil {
 		return err
 	}
 	c, _ := compile(w.Definition, s.catalog, s.types)
 	c.problems = nil // a saved definition has none, and a new one was checked
-	c.checkNames("connection", c.connections, names.Connections)
+	c.checkConnections(names.Connections)
 	if problems := c.sortedProblems(); len(problems) > 0 {
 		return invalidDefinition(problems)
 	}
@@ -266,11 +266,12 @@ func (s *Service) applyDefinition(ctx context.Context, actor auth.Actor, p Patch
 	if p.Triggers == nil && p.Steps == nil && p.Settings == nil {
 		return nil
 	}
-	w.Definition = w.Definition.patched(p)
+	was := w.Definition
+	w.Definition = was.patched(p)
 	if err := checkSize(actor, w.Definition); err != nil {
 		return err
 	}
-	problems, err := s.check(ctx, actor, &w.Definition)
+	problems, err := s.check(ctx, actor, was, &w.Definition)
 	if err == nil && len(problems) > 0 {
 		err = invalidDefinition(problems)
 	}

@@ -64,7 +64,7 @@ func (s *Service) Validate(ctx context.Context, actor auth.Actor, id string, pat
 	if err := checkSize(actor, definition); err != nil {
 		return []Problem{{Pointer: "/steps", Message: err.Message}}, nil //nolint:nilerr // the problem is the result
 	}
-	return s.check(ctx, actor, &definition)
+	return s.check(ctx, actor, w.Definition, &definition)
 }
 
 // Comparison is the difference between two versions of a workflow.

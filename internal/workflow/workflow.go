@@ -158,8 +158,9 @@ type Service struct {
 }
 
 // NameSource returns the names of the secrets, variables and connections of a workspace.
+// It marks the connections that the actor may not use.
 type NameSource interface {
-	Names(ctx context.Context, workspaceID string) (Names, error)
+	Names(ctx context.Context, actor auth.Actor) (Names, error)
 }
 
 // NewService returns a Service. The catalog has the available actions, types the
@@ -172,13 +173,13 @@ func NewService(store Store, catalog *action.Catalog, types *TriggerTypes, names
 	}
 }
 
-// check finds the files of a definition and reports why it cannot be saved.
-func (s *Service) check(ctx context.Context, actor auth.Actor, d *Definition) ([]Problem, error) {
+// check finds the files of a definition and reports why it cannot replace another one.
+func (s *Service) check(ctx context.Context, actor auth.Actor, was Definition, d *Definition) ([]Problem, error) {
 	missing, err := s.resolveFiles(ctx, actor.Workspace.ID, d)
 	if err != nil {
 		return nil, err
 	}
-	problems, err := Check(ctx, *d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor.Workspace.ID) })
+	problems, err := Check(ctx, was, *d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor) })
 	if len(missing) > 0 {
 		problems = append(problems, missing...)
 		sortProblems(problems)

@@ -253,8 +253,8 @@ func (c queueClaimer) Claim(ctx context.Context, wake run.Wake, complete func(co
 
 type names struct{ values *secret.Service }
 
-func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
-	found, err := n.values.Names(ctx, workspaceID)
+func (n names) Names(ctx context.Context, actor auth.Actor) (workflow.Names, error) {
+	found, err := n.values.Names(ctx, actor.Workspace.ID)
 	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables}, err
 }
 

@@ -109,6 +109,9 @@ func TestPlansOfConnections(t *testing.T) {
 		`INSERT INTO workflows (id, workspace_id, name, state, version, revision, created_at, updated_at, layout, source_stale, pinned)
 			SELECT 'wf_' || n, 'ws_' || n % 50, n, 'active', 1, 1, n, n, '{}', false, '{}' FROM generate_series(1, 5000) n`,
 		`INSERT INTO connection_users (workflow_id, connection, workspace_id) SELECT id, 'c' || version, workspace_id FROM workflows`,
+		`INSERT INTO connections (id, workspace_id, name, integration, auth, fields, learned, hosts, account, status, problem, credential, epoch, created_at, created_by, updated_at, updated_by)
+			SELECT 'conn_' || n, 'ws_' || n % 50, n, '', '', '', '', '', '', '', '', '', 1, 1, '', 1, '' FROM generate_series(1, 5000) n`,
+		`INSERT INTO connection_aliases (workspace_id, name, connection_id) SELECT workspace_id, 'was_' || name, id FROM connections`,
 		`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch) SELECT 'run_' || n, 'ws_' || n % 50, 'wf', 1 FROM generate_series(1, 5000) n`,
 		`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, awaits)
 			SELECT run_id, 'a', 1, 'a', 'http.request', 'waiting', 1, 1, 1, 'connection/c1' FROM run_queue`,
@@ -123,7 +126,7 @@ func TestPlansOfConnections(t *testing.T) {
 			t.Errorf("%s\n%s", text, plan)
 		}
 	}
-	if len(said.texts) != 2 {
+	if len(said.texts) != 3 {
 		t.Errorf("%d statements", len(said.texts))
 	}
 }

@@ -271,12 +271,13 @@ func TestQueryPlansOfConnections(t *testing.T) {
 		if _, err := s.ConnectionUsage(ctx, "ws_1", []string{"a", "b", "c"}); err != nil {
 			t.Fatal(err)
 		}
-		if len(d.plans) != 3 {
+		if len(d.plans) != 4 {
 			t.Errorf("%d statements", len(d.plans))
 		}
 		for i, want := range []string{
 			`SEARCH connections USING INDEX connections_by_name (workspace_id=? AND name>?)`,
-			`SEARCH u USING COVERING INDEX connection_users_by_name (workspace_id=? AND connection=?)`,
+			`SEARCH a USING COVERING INDEX connection_aliases_by_connection (connection_id=? AND workspace_id=?)`,
+			`SEARCH u USING COVERING INDEX connection_users_by_name (workspace_id=? AND connection=?`,
 			`SEARCH q USING COVERING INDEX run_queue_by_workspace (workspace_id=?)`,
 		} {
 			if plan := d.plans[i]; !strings.Contains(plan, want) || scanned.MatchString(plan) {

@@ -26,7 +26,7 @@ func newConnection(workspaceID, name string) connection.Sealed {
 	return connection.Sealed{
 		Connection: connection.Connection{
 			ID: uid.At(uid.Connection, now), WorkspaceID: workspaceID, Name: name, Definition: json.RawMessage(`{"hosts": ["api.example.com"]}`), Auth: "bearer",
-			Fields: map[string]string{"user": "Ada \"ä\""}, Learned: map[string]string{"site": "one"}, Hosts: []connection.Host{"api.example.com", "http://10.0.0.5:3000"},
+			Fields: map[string]string{"user": "Ada \"ä\""}, Learned: map[string]string{"site": "one"}, Hosts: []connection.Host{"api.example.com", "http://10.0.0.5:3000"}, Access: connection.SomeMembers, Members: []string{"usr_one"},
 			Account: "ada@example.com", Status: connection.Connected, Epoch: 1, ExpiresAt: &expires,
 			CreatedAt: now, CreatedBy: "key_maker", UpdatedAt: now, UpdatedBy: "key_maker",
 		},
@@ -54,6 +54,8 @@ func testConnections(t *testing.T, w *harness) {
 	t.Run("insert and read", func(t *testing.T) { testInsertConnection(t, w) })
 	t.Run("update", func(t *testing.T) { testUpdateConnection(t, w) })
 	t.Run("break", func(t *testing.T) { testBreakConnection(t, w) })
+	t.Run("rename", func(t *testing.T) { testRenameConnection(t, w) })
+	t.Run("renamed and created at once", func(t *testing.T) { testRenameRace(t, w) })
 	t.Run("use by workflows", func(t *testing.T) { testConnectionUsage(t, w) })
 	t.Run("usage of several", func(t *testing.T) { testUsageOfSeveral(t, w) })
 	t.Run("deleted while it comes into use", func(t *testing.T) { testDeleteConnectionInUse(t, w) })
@@ -74,7 +76,7 @@ func testInsertConnection(t *testing.T, w *harness) {
 	equal(t, "read by name", found(w.SealedConnection(ctx, ws, "shop"))(t), made)
 	equal(t, "with nothing that can be left out", found(w.SealedConnection(ctx, ws, "plain"))(t), plain)
 	equal(t, "listed", must(w.Connections(ctx, ws, fullPage))(t).Items, []connection.Connection{plain.Connection, made.Connection})
-	equal(t, "names", must(w.ConnectionNames(ctx, ws))(t), []string{"plain", "shop"})
+	equal(t, "names", must(w.ConnectionNames(ctx, ws))(t), []connection.Name{nameOf(plain, "plain"), nameOf(made, "shop")})
 	missing(w.Connection(ctx, ws, "conn_none"))(t, "an unknown id")
 	missing(w.SealedConnection(ctx, ws, "Shop"))(t, "a name in other letters")
 
@@ -307,7 +309,7 @@ func testConnectionTenants(t *testing.T, w *harness) {
 
 	missing(w.Connection(ctx, stranger.ID, made.ID))(t, "connection")
 	missing(w.SealedConnection(ctx, stranger.ID, "shop"))(t, "by name")
-	equal(t, "names", must(w.ConnectionNames(ctx, stranger.ID))(t), []string{})
+	equal(t, "names", must(w.ConnectionNames(ctx, stranger.ID))(t), []connection.Name{})
 	for _, page := range []paging.Request{fullPage, {Limit: 1}, {Limit: 1, After: "a"}} {
 		empty(w.Connections(ctx, stranger.ID, page))(t, "connections")
 	}
@@ -316,6 +318,7 @@ func testConnectionTenants(t *testing.T, w *harness) {
 	theirs.WorkspaceID = stranger.ID
 	entry := newEntry(stranger.ID, "attempt", "attempt")
 	returns(w.UpdateConnection(ctx, theirs, 1, &entry))(t, "update", false)
+	returns(w.ChangeConnection(ctx, newlyNamed(theirs, "mine"), theirs.Connection, entry))(t, "rename", connection.Stale)
 	returns(w.SetConnectionStatus(ctx, stranger.ID, made.ID, 1, connection.Failing, "x"))(t, "set the status", false)
 	returns(w.breakConnection(ctx, t, theirs, 1))(t, "break it", false)
 	returns(w.ClaimRenewal(ctx, newClaim(theirs, "node_1", clock.Now())))(t, "claim", false)

@@ -1399,8 +1399,7 @@ export interface paths {
         put?: never;
         /**
          * Create a connection
-         * @description Stores an encrypted credential under a name. Steps and triggers refer to it with `connection`. The name never
-         *     changes.
+         * @description Stores an encrypted credential under a name. Steps and triggers refer to it with `connection`.
          *
          *     A connection belongs to an `integration`, or it is a custom one: `definition` then says which hosts receive the
          *     credential and where it goes in a request. `auth` is one of the integration's ways to authenticate or, for a
@@ -1455,6 +1454,11 @@ export interface paths {
          *     replaced as a whole. The connection is `untested` afterwards. A token that needs no consent is issued anew. Steps
          *     that start afterwards use the new credential. Without members, nothing changes.
          *
+         *     `name` renames the connection. The name that it had becomes one of its `aliases`, so that workflows and runs that
+         *     use it are not affected; a connection has at most 20 of them. `access` and `members` say who may use it. Neither
+         *     changes the credential or the status. A connection that is not open to the caller returns 403
+         *     `connection_restricted`.
+         *
          *     A change of how, where or with which rights a stored secret is used must contain the secret again: any change of
          *     `definition` or of a field that is not a secret, except for fewer `hosts` or fewer `scopes`. The error names the
          *     secrets that are missing. If a person had consented, the connection is `needs_reconnect` after such a change.
@@ -1488,6 +1492,26 @@ export interface paths {
          *     token: then obtaining one is the test.
          */
         post: operations["testConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/people": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List people
+         * @description Returns the members of the workspace, newest user first, for whoever chooses who may use a connection.
+         */
+        get: operations["listPeople"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4907,6 +4931,8 @@ export interface components {
         Connection: {
             id: components["schemas"]["ConnectionId"];
             name: components["schemas"]["ConnectionName"];
+            /** @description The names that the connection had before. Steps and triggers that use them still reach it, and no other connection can take them. */
+            aliases: components["schemas"]["ConnectionName"][];
             /** @description The id of the integration. Null for a custom connection. */
             integration: string | null;
             /** @description The way to authenticate, of the integration; for a custom connection, the kind. */
@@ -4922,6 +4948,8 @@ export interface components {
             };
             /** @description The hosts that the credential is sent to, with a port if it is not the usual one, and with `http://` in front of a host without TLS. Requests to any other host are rejected. */
             hosts: string[];
+            access: components["schemas"]["ConnectionAccess"];
+            members: components["schemas"]["ConnectionMembers"];
             /** @description The definition of a custom connection. Null if it has an integration. */
             definition: components["schemas"]["ConnectionDefinition"] | null;
             /** @description When a step, a trigger or a test last used it with success. */
@@ -4942,7 +4970,18 @@ export interface components {
             name: string;
             /** @description Whether the workflow is active. */
             active: boolean;
+            /** @description The ids of the steps that use the connection. Null in lists of connections. */
+            steps: string[] | null;
+            /** @description The ids of the triggers that use the connection. Null in lists of connections. */
+            triggers: string[] | null;
         };
+        /**
+         * @description Who may use the connection: add it to steps and triggers, change those that use it, and test it. `members` are the people in `members` and whoever created it, `owner` is only whoever created it. API keys use connections that are open to everyone. Runs use the connection whoever starts them. Owners of the workspace can change every connection.
+         * @enum {string}
+         */
+        ConnectionAccess: "everyone" | "members" | "owner";
+        /** @description The ids of the people who may use the connection, if its access is `members`. Otherwise empty. */
+        ConnectionMembers: string[];
         ConnectionList: {
             data: components["schemas"]["Connection"][];
             next_cursor: components["schemas"]["NextCursor"];
@@ -4956,8 +4995,13 @@ export interface components {
             auth: string;
             fields?: components["schemas"]["ConnectionFields"];
             definition?: components["schemas"]["ConnectionDefinition"];
+            access?: components["schemas"]["ConnectionAccess"];
+            members?: components["schemas"]["ConnectionMembers"];
         };
         ConnectionPatch: {
+            name?: components["schemas"]["ConnectionName"];
+            access?: components["schemas"]["ConnectionAccess"];
+            members?: components["schemas"]["ConnectionMembers"];
             fields?: components["schemas"]["ConnectionFields"];
             definition?: components["schemas"]["ConnectionDefinition"];
         };
@@ -5503,6 +5547,16 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description When the person last used the installation, accurate to a few minutes. Null if they never did. */
             last_seen_at: components["schemas"]["TimestampOrNull"];
+        };
+        /** @description A member of the workspace, as other members see them. */
+        Person: {
+            id: components["schemas"]["UserId"];
+            email: components["schemas"]["Email"];
+            name: string;
+        };
+        PersonList: {
+            data: components["schemas"]["Person"][];
+            next_cursor: components["schemas"]["NextCursor"];
         };
         MemberList: {
             data: components["schemas"]["Member"][];
@@ -6066,6 +6120,19 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The key lacks the required scope, or the connection is not open to the caller. */
+        ForbiddenConnection: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The workflow does not exist. */
         WorkflowNotFound: {
             headers: {
@@ -6239,6 +6306,19 @@ export interface components {
         ConnectionExistsOrInProgress: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfterInProgress"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Another connection has the name, or had it before. */
+        ConnectionExists: {
+            headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
                 "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -6541,6 +6621,19 @@ export interface components {
         };
         /** @description The role of the user lacks the required scope, or the request was sent by a page of another site. */
         ForbiddenOrCrossOrigin: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The role of the user lacks the required scope, the connection is not open to the user, or the request was sent by a page of another site. */
+        ForbiddenConnectionOrCrossOrigin: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -11352,6 +11445,7 @@ export interface operations {
                      *         {
                      *           "id": "conn_01m7fd4k9he6vb3n2q8t5xw7ya",
                      *           "name": "shop",
+                     *           "aliases": [],
                      *           "integration": null,
                      *           "auth": "api_key",
                      *           "status": "connected",
@@ -11361,6 +11455,8 @@ export interface operations {
                      *           "hosts": [
                      *             "api.shop.example"
                      *           ],
+                     *           "access": "everyone",
+                     *           "members": [],
                      *           "definition": {
                      *             "hosts": [
                      *               "api.shop.example"
@@ -11382,7 +11478,9 @@ export interface operations {
                      *             {
                      *               "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
                      *               "name": "Greet a customer",
-                     *               "active": true
+                     *               "active": true,
+                     *               "steps": null,
+                     *               "triggers": null
                      *             }
                      *           ],
                      *           "waiting_runs": 0
@@ -11458,6 +11556,7 @@ export interface operations {
                      * @example {
                      *       "id": "conn_01m7fd4k9he6vb3n2q8t5xw7ya",
                      *       "name": "shop",
+                     *       "aliases": [],
                      *       "integration": null,
                      *       "auth": "api_key",
                      *       "status": "untested",
@@ -11467,6 +11566,8 @@ export interface operations {
                      *       "hosts": [
                      *         "api.shop.example"
                      *       ],
+                     *       "access": "everyone",
+                     *       "members": [],
                      *       "definition": {
                      *         "hosts": [
                      *           "api.shop.example"
@@ -11533,6 +11634,7 @@ export interface operations {
                      * @example {
                      *       "id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
                      *       "name": "team-slack",
+                     *       "aliases": [],
                      *       "integration": "slack",
                      *       "auth": "oauth2",
                      *       "status": "needs_reconnect",
@@ -11542,6 +11644,8 @@ export interface operations {
                      *       "hosts": [
                      *         "slack.com"
                      *       ],
+                     *       "access": "everyone",
+                     *       "members": [],
                      *       "definition": null,
                      *       "last_used_at": "2026-11-16T08:30:12.044Z",
                      *       "expires_at": "2026-11-16T09:12:00.000Z",
@@ -11553,7 +11657,11 @@ export interface operations {
                      *         {
                      *           "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
                      *           "name": "Greet a customer",
-                     *           "active": true
+                     *           "active": true,
+                     *           "steps": [
+                     *             "greet"
+                     *           ],
+                     *           "triggers": []
                      *         }
                      *       ],
                      *       "waiting_runs": 12
@@ -11599,7 +11707,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenConnection"];
             404: components["responses"]["ConnectionNotFound"];
             409: components["responses"]["ConnectionInUse"];
             413: components["responses"]["PayloadTooLarge"];
@@ -11658,6 +11766,7 @@ export interface operations {
                      * @example {
                      *       "id": "conn_01m7fd4k9he6vb3n2q8t5xw7ya",
                      *       "name": "shop",
+                     *       "aliases": [],
                      *       "integration": null,
                      *       "auth": "api_key",
                      *       "status": "untested",
@@ -11667,6 +11776,8 @@ export interface operations {
                      *       "hosts": [
                      *         "api.shop.example"
                      *       ],
+                     *       "access": "everyone",
+                     *       "members": [],
                      *       "definition": {
                      *         "hosts": [
                      *           "api.shop.example"
@@ -11688,7 +11799,11 @@ export interface operations {
                      *         {
                      *           "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
                      *           "name": "Greet a customer",
-                     *           "active": true
+                     *           "active": true,
+                     *           "steps": [
+                     *             "greet"
+                     *           ],
+                     *           "triggers": []
                      *         }
                      *       ],
                      *       "waiting_runs": 0
@@ -11699,8 +11814,9 @@ export interface operations {
             };
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenConnection"];
             404: components["responses"]["ConnectionNotFound"];
+            409: components["responses"]["ConnectionExists"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -11749,6 +11865,7 @@ export interface operations {
                      *       "connection": {
                      *         "id": "conn_01m7fd4k9he6vb3n2q8t5xw7ya",
                      *         "name": "shop",
+                     *         "aliases": [],
                      *         "integration": null,
                      *         "auth": "api_key",
                      *         "status": "connected",
@@ -11758,6 +11875,8 @@ export interface operations {
                      *         "hosts": [
                      *           "api.shop.example"
                      *         ],
+                     *         "access": "everyone",
+                     *         "members": [],
                      *         "definition": {
                      *           "hosts": [
                      *             "api.shop.example"
@@ -11779,7 +11898,11 @@ export interface operations {
                      *           {
                      *             "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
                      *             "name": "Greet a customer",
-                     *             "active": true
+                     *             "active": true,
+                     *             "steps": [
+                     *               "greet"
+                     *             ],
+                     *             "triggers": []
                      *           }
                      *         ],
                      *         "waiting_runs": 0
@@ -11791,7 +11914,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenConnection"];
             404: components["responses"]["ConnectionNotFound"];
             409: components["responses"]["IdempotencyInProgress"];
             413: components["responses"]["PayloadTooLarge"];
@@ -11801,6 +11924,56 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
             507: components["responses"]["StorageFull"];
+        };
+    };
+    listPeople: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The maximum number of items to return.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of people. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *           "email": "ada@example.com",
+                     *           "name": "Ada Lovelace"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PersonList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["ForbiddenOrCrossOrigin"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     connect: {
@@ -11890,7 +12063,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["NotSignedIn"];
-            403: components["responses"]["ForbiddenOrCrossOrigin"];
+            403: components["responses"]["ForbiddenConnectionOrCrossOrigin"];
             404: components["responses"]["ConnectionNotFound"];
             409: components["responses"]["ReconnectRefused"];
             413: components["responses"]["PayloadTooLarge"];
@@ -11933,6 +12106,7 @@ export interface operations {
                      * @example {
                      *       "id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
                      *       "name": "team-slack",
+                     *       "aliases": [],
                      *       "integration": "slack",
                      *       "auth": "oauth2",
                      *       "status": "connected",
@@ -11942,6 +12116,8 @@ export interface operations {
                      *       "hosts": [
                      *         "slack.com"
                      *       ],
+                     *       "access": "everyone",
+                     *       "members": [],
                      *       "definition": null,
                      *       "last_used_at": "2026-11-16T08:30:12.044Z",
                      *       "expires_at": "2026-11-16T09:12:00.000Z",
@@ -11953,7 +12129,11 @@ export interface operations {
                      *         {
                      *           "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
                      *           "name": "Greet a customer",
-                     *           "active": true
+                     *           "active": true,
+                     *           "steps": [
+                     *             "greet"
+                     *           ],
+                     *           "triggers": []
                      *         }
                      *       ],
                      *       "waiting_runs": 12
@@ -11964,7 +12144,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["NotSignedIn"];
-            403: components["responses"]["ForbiddenOrCrossOrigin"];
+            403: components["responses"]["ForbiddenConnectionOrCrossOrigin"];
             404: components["responses"]["ConnectionNotFound"];
             409: components["responses"]["ConsentExpired"];
             413: components["responses"]["PayloadTooLarge"];

@@ -40,6 +40,7 @@ export const redeliverRangeStatusValues = ["delivered","exhausted","dropped"] as
 export const deliveryStatusValues = ["pending","delivered","exhausted","dropped"] as const;
 export const eventTypeValues = ["run.started","run.succeeded","run.failed","run.cancelled","workflow.activated","workflow.paused","connection.broken"] as const;
 export const connectionStatusValues = ["untested","connected","failing","needs_reconnect"] as const;
+export const connectionAccessValues = ["everyone","members","owner"] as const;
 export const connectionDefinitionGrantValues = ["authorization_code","client_credentials"] as const;
 export const connectionDefinitionClientAuthValues = ["basic","body"] as const;
 export const tableColumnTypeValues = ["text","number","boolean","time","json","file"] as const;

@@ -3,6 +3,7 @@ import { useParams } from "@tanstack/react-router";
 import { ReactFlowProvider } from "@xyflow/react";
 import { useEffect, useState } from "react";
 import { useMay } from "@/api/session";
+import { presentNames, useConnections } from "@/shared/connections/data";
 import { useFilters } from "@/shell/filters";
 import { ErrorState, Skeleton } from "@/ui/states";
 import { toast } from "@/ui/toast";
@@ -57,6 +58,8 @@ function Document({ loaded }: { loaded: Tagged }) {
 	useEffect(() => editor.checking.start(), [editor]);
 	const actions = useActions();
 	useEffect(() => editor.checking.setInputs(inputsOf(actions.data)), [editor, actions.data]);
+	const connections = useConnections();
+	useEffect(() => editor.setConnectionNames(presentNames(connections.data)), [editor, connections.data]);
 	const queries = useQueryClient();
 	useEffect(() => {
 		let last = editor.get().etag;

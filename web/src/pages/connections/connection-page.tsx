@@ -6,7 +6,7 @@ import { useMay } from "@/api/session";
 import { type Connection, serviceName, useIntegrations, useLiveConnections } from "@/shared/connections/data";
 import { reconnectsByConsent } from "@/shared/connections/form";
 import { useReconnect } from "@/shared/connections/reconnect";
-import { ConnectionStatus, statusTodo } from "@/shared/connections/status";
+import { ConnectionStatus, statusTodo, testVerb } from "@/shared/connections/status";
 import { Button } from "@/ui/button";
 import { EditIcon, RetryIcon, TrashIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
@@ -17,7 +17,9 @@ import { Card } from "@/ui/table";
 import { fullTime, RelativeTime } from "@/ui/time";
 import { ChangeDialog } from "./change-dialog";
 import { DeleteDialog } from "./delete-dialog";
+import { AccessText, SettingsDialog } from "./settings-dialog";
 import { useTest } from "./use-test";
+import { Users } from "./users";
 
 export default function ConnectionPage() {
 	const { id = "" } = useParams({ strict: false });
@@ -39,7 +41,7 @@ const Back = () => <Link to="/connections">Connections</Link>;
 
 function Content({ connection }: { connection: Connection }) {
 	const { name } = connection;
-	const [dialog, setDialog] = useState<"change" | "delete">();
+	const [dialog, setDialog] = useState<"change" | "settings" | "delete">();
 	const write = useMay("write");
 	const navigate = useNavigate();
 	const integrations = useIntegrations().data;
@@ -57,7 +59,7 @@ function Content({ connection }: { connection: Connection }) {
 					write && (
 						<>
 							<Button busy={test.isPending} onClick={() => test.mutate()}>
-								Test
+								{testVerb(connection)}
 							</Button>
 							{reconnectsByConsent(connection, integrations) && (
 								<Button
@@ -72,6 +74,7 @@ function Content({ connection }: { connection: Connection }) {
 							<Button icon={EditIcon} onClick={() => setDialog("change")}>
 								Change
 							</Button>
+							<Button onClick={() => setDialog("settings")}>Name and access</Button>
 							<Button icon={TrashIcon} onClick={() => setDialog("delete")}>
 								Delete
 							</Button>
@@ -83,6 +86,7 @@ function Content({ connection }: { connection: Connection }) {
 			<Facts connection={connection} service={serviceName(connection, integrations)} />
 			{reconnect.dialog}
 			{dialog === "change" && <ChangeDialog connection={connection} service={service} onClose={close} />}
+			{dialog === "settings" && <SettingsDialog connection={connection} onClose={close} />}
 			{dialog === "delete" && (
 				<DeleteDialog
 					connection={connection}
@@ -127,17 +131,16 @@ function Facts({ connection, service }: { connection: Connection; service: strin
 				))}
 				<Fact name="Used by">
 					{connection.used_by.length === 0 && "No workflow"}
-					<ul>
-						{connection.used_by.map((user) => (
-							<li key={user.workflow_id} className="break-words">
-								<Link to="/workflows/$id" params={{ id: user.workflow_id }}>
-									{user.name}
-								</Link>
-								{!user.active && <span className="text-muted"> (not active)</span>}
-							</li>
-						))}
-					</ul>
+					<Users users={connection.used_by} />
 				</Fact>
+				<Fact name="May be used by">
+					<AccessText connection={connection} />
+				</Fact>
+				{connection.aliases.length > 0 && (
+					<Fact name="Earlier names">
+						<code className="font-mono text-12 break-all">{connection.aliases.join(", ")}</code>
+					</Fact>
+				)}
 			</dl>
 		</Card>
 	);

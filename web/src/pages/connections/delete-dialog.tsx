@@ -1,11 +1,10 @@
-import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, got } from "@/api/client";
 import { toApiError } from "@/api/error";
 import type { Connection } from "@/shared/connections/data";
 import { ConfirmDialog } from "@/ui/dialog";
-import { Link } from "@/ui/link";
 import { toast } from "@/ui/toast";
+import { Users } from "./users";
 
 interface DeleteDialogProps {
 	connection: Connection;
@@ -16,14 +15,18 @@ interface DeleteDialogProps {
 /** DeleteDialog deletes a connection. It names the workflows that use it. */
 export function DeleteDialog({ connection, onClose, onDeleted }: DeleteDialogProps) {
 	const { id, name } = connection;
-	const [users, setUsers] = useState(connection.used_by);
 	const client = useQueryClient();
+	// A list of connections does not say which steps use them.
+	const detail = useQuery({
+		queryKey: ["connections", id],
+		queryFn: ({ signal }) => got(api.GET("/v1/connections/{id}", { params: { path: { id } }, signal })),
+	});
+	const users = (detail.data ?? connection).used_by;
 	const remove = async () => {
 		try {
 			await api.DELETE("/v1/connections/{id}", { params: { path: { id } } });
 		} catch (thrown) {
-			if (toApiError(thrown).code === "connection_in_use")
-				setUsers((await got(api.GET("/v1/connections/{id}", { params: { path: { id } } }))).used_by);
+			if (toApiError(thrown).code === "connection_in_use") await detail.refetch();
 			throw thrown;
 		}
 		toast.done(`“${name}” was deleted`);
@@ -43,26 +46,18 @@ export function DeleteDialog({ connection, onClose, onDeleted }: DeleteDialogPro
 			onConfirm={remove}
 		>
 			<p>The credential cannot be recovered. If the service offers it, its token is revoked there.</p>
-			<Users users={active}>These active workflows use it. Pause or change them first:</Users>
-			<Users users={others}>Steps of these workflows will fail:</Users>
+			<Affected users={active}>These active workflows use it. Pause or change them first:</Affected>
+			<Affected users={others}>Steps of these workflows will fail:</Affected>
 		</ConfirmDialog>
 	);
 }
 
-function Users({ users, children }: { users: Connection["used_by"]; children: string }) {
+function Affected({ users, children }: { users: Connection["used_by"]; children: string }) {
 	if (users.length === 0) return null;
 	return (
 		<>
 			<p className="mt-3 text-text">{children}</p>
-			<ul aria-label={children} className="max-h-40 list-disc overflow-y-auto pl-5">
-				{users.map(({ workflow_id: id, name }) => (
-					<li key={id} className="break-words">
-						<Link to="/workflows/$id" params={{ id }}>
-							{name}
-						</Link>
-					</li>
-				))}
-			</ul>
+			<Users users={users} label={children} />
 		</>
 	);
 }

@@ -2,10 +2,15 @@ import { describe, expect, it, vi } from "vitest";
 import { errorResponse, renderPage } from "@/test/render";
 import { ChangeDialog } from "./change-dialog";
 import Connections from "./page";
+import { SettingsDialog } from "./settings-dialog";
 
 const connection = {
 	id: "conn_1",
 	name: "shop",
+	aliases: [],
+	access: "everyone",
+	members: [],
+	created_by: "usr_1",
 	integration: null,
 	auth: "oauth2",
 	status: "needs_reconnect",
@@ -19,7 +24,7 @@ const connection = {
 		authorize_url: "https://id.shop.example/authorize",
 		token_url: "https://id.shop.example/token",
 	},
-	used_by: [{ workflow_id: "wf_1", name: "Nightly", active: false }],
+	used_by: [{ workflow_id: "wf_1", name: "Nightly", active: false, steps: ["call"], triggers: [] }],
 	waiting_runs: 3,
 	last_used_at: null,
 	expires_at: null,
@@ -58,7 +63,10 @@ describe("the connections", () => {
 	});
 
 	it("name the workflows that keep them from being deleted", async () => {
-		const used_by = [{ workflow_id: "wf_2", name: "Orders", active: true }, ...connection.used_by];
+		const used_by = [
+			{ workflow_id: "wf_2", name: "Orders", active: true, steps: ["a", "b"], triggers: ["new"] },
+			...connection.used_by,
+		];
 		const { screen, user } = await draw({
 			"DELETE /v1/connections/conn_1": errorResponse(409, "connection_in_use", "it is used"),
 			"GET /v1/connections/conn_1": { ...connection, used_by },
@@ -66,10 +74,39 @@ describe("the connections", () => {
 		await user.click(await screen.findByRole("button", { name: "More actions for shop" }));
 		await user.click(await screen.findByRole("menuitem", { name: "Delete…" }));
 		await screen.findByRole("link", { name: "Nightly" });
-		expect(screen.queryByRole("link", { name: "Orders" })).toBeNull();
-		await user.click(screen.getByRole("button", { name: "Delete connection" }));
 		await screen.findByRole("link", { name: "Orders" });
+		screen.getByText("steps a, b, trigger new");
 		screen.getByText(/Pause or change them first/);
+		await user.click(screen.getByRole("button", { name: "Delete connection" }));
+		await screen.findByText(/it is used/i);
+	});
+});
+
+describe("the name and access of a connection", () => {
+	it("are changed together", async () => {
+		const people = [
+			{ id: "usr_1", name: "Ada", email: "ada@shop.example" },
+			{ id: "usr_2", name: "", email: "grace@shop.example" },
+		];
+		const onClose = vi.fn();
+		const { screen, user, calls } = await renderPage(
+			<SettingsDialog connection={connection as never} onClose={onClose} />,
+			{
+				answers: {
+					"PATCH /v1/connections/conn_1": connection,
+					"GET /v1/people": { data: people, next_cursor: null },
+				},
+			},
+		);
+		await user.clear(await screen.findByRole("textbox", { name: /^Name/ }));
+		await user.type(screen.getByRole("textbox", { name: /^Name/ }), "store");
+		await user.selectOptions(screen.getByLabelText(/^May be used by/), "members");
+		expect((screen.getByRole("button", { name: "Save" }) as HTMLButtonElement).disabled).toBe(true);
+		await user.click(await screen.findByLabelText("grace@shop.example"));
+		await user.click(screen.getByRole("button", { name: "Save" }));
+		await vi.waitFor(() => expect(onClose).toHaveBeenCalled());
+		const sent = calls.find(({ body }) => body?.name !== undefined)?.body;
+		expect(sent).toEqual({ name: "store", access: "members", members: ["usr_2"] });
 	});
 });
 

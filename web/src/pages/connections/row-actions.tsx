@@ -3,6 +3,7 @@ import { useState } from "react";
 import { type Connection, useIntegrations } from "@/shared/connections/data";
 import { reconnectsByConsent } from "@/shared/connections/form";
 import { useReconnect } from "@/shared/connections/reconnect";
+import { testVerb } from "@/shared/connections/status";
 import { Button, IconButton } from "@/ui/button";
 import { EditIcon, MoreIcon, RetryIcon, TrashIcon } from "@/ui/icons";
 import { Menu, MenuItem, MenuLine } from "@/ui/menu";
@@ -32,16 +33,16 @@ export function RowActions({ connection }: { connection: Connection }) {
 			) : (
 				<Button
 					small
-					aria-label={`Test ${name}`}
+					aria-label={`${testVerb(connection)} ${name}`}
 					busy={test.isPending}
 					onClick={() => test.mutate()}
 					className="max-sm:hidden"
 				>
-					Test
+					{testVerb(connection)}
 				</Button>
 			)}
 			<Menu trigger={<IconButton icon={MoreIcon} label={`More actions for ${name}`} small />}>
-				<MenuItem onSelect={() => test.mutate()}>Test</MenuItem>
+				<MenuItem onSelect={() => test.mutate()}>{testVerb(connection)}</MenuItem>
 				{consents && (
 					<MenuItem icon={RetryIcon} onSelect={reconnect.start}>
 						Reconnect…

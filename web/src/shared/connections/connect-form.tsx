@@ -138,7 +138,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 					/>
 				</Field>
 			)}
-			<Field label="Name" required error={nameError} hint="Steps refer to it by this name, which never changes.">
+			<Field label="Name" required error={nameError} hint="Steps refer to it by this name.">
 				<TextInput
 					value={name}
 					maxLength={63}

@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { api, got, type Schema } from "@/api/client";
+import { api, direct, got, type Schema } from "@/api/client";
+import { useSession } from "@/api/session";
 import { useLiveQueries } from "@/live/hooks";
 
 export type Connection = Schema["Connection"];
@@ -51,8 +52,42 @@ export function useConnection(name: string | undefined): Connection | null | und
 	return useQuery({
 		...allConnections,
 		enabled: name !== undefined,
-		select: (all) => all.find((one) => one.name === name) ?? null,
+		select: (all) => find(all, name) ?? null,
 	}).data;
+}
+
+/** find returns the connection that has a name, or had it before. */
+export function find(all: readonly Connection[], name: string | undefined): Connection | undefined {
+	return all.find((one) => one.name === name || one.aliases.includes(name ?? ""));
+}
+
+/** presentNames returns the names of connections by those that they had before. */
+export function presentNames(all: readonly Connection[] = []): Map<string, string> {
+	return new Map(all.flatMap(({ name, aliases }) => aliases.map((alias) => [alias, name] as const)));
+}
+
+/** useOpenTo returns whether the person who is signed in may use a connection. */
+export function useOpenTo(): (connection: Pick<Connection, "access" | "members" | "created_by">) => boolean {
+	const { id } = useSession().user;
+	return ({ access, members, created_by: owner }) =>
+		access === "everyone" || owner === id || (access === "members" && members.includes(id));
+}
+
+/** usePeople returns the members of the workspace. */
+export function usePeople() {
+	return useQuery({
+		queryKey: ["people"],
+		queryFn: async ({ signal }) => {
+			const all: Schema["Person"][] = [];
+			for (let cursor: string | undefined, more = true; more; ) {
+				const page = await got(direct.GET("/ui/v1/people", { params: { query: { limit: 100, cursor } }, signal }));
+				all.push(...page.data);
+				cursor = page.next_cursor ?? undefined;
+				more = cursor !== undefined;
+			}
+			return all;
+		},
+	});
 }
 
 /** useLiveConnections refetches the connections when one breaks, and when runs use them. */

@@ -46,7 +46,7 @@ const integrations = {
 	next_cursor: null,
 };
 const authorizeUrl = "https://shop.example/authorize?state=s1";
-const connection = { id: "conn_1", name: "shop", integration: "shop" };
+const connection = { id: "conn_1", name: "shop", aliases: [], integration: "shop" };
 const answers = {
 	"GET /v1/connections": { data: [connection], next_cursor: null },
 	"GET /v1/integrations": integrations,

@@ -21,7 +21,7 @@ export function ConnectDialog({ onClose, onConnected }: ConnectDialogProps) {
 		return (
 			<ConnectForm
 				service={service}
-				taken={connections.data.map(({ name }) => name)}
+				taken={connections.data.flatMap(({ name, aliases }) => [name, ...aliases])}
 				onBack={() => setService(undefined)}
 				onClose={onClose}
 				onConnected={onConnected}

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useMay } from "@/api/session";
 import { Button } from "@/ui/button";
 import { NativeSelect } from "@/ui/field";
-import { useConnections } from "./data";
+import { type Connection, find, useConnections, useOpenTo } from "./data";
 import { ConnectDialog } from "./dialog";
 import { statusName } from "./status";
 
@@ -12,25 +12,32 @@ interface ConnectionSelectProps {
 	onChange: (name: string) => void;
 }
 
+function labelOf({ name, status }: Connection, isOpen: boolean): string {
+	if (!isOpen) return `${name} (not open to you)`;
+	return status === "connected" ? name : `${name} (${statusName(status).toLowerCase()})`;
+}
+
 /** ConnectionSelect selects a connection by name, or makes a new one and selects it. */
 export function ConnectionSelect({ value, onChange }: ConnectionSelectProps) {
 	const [open, setOpen] = useState(false);
 	const write = useMay("write");
 	const { data } = useConnections();
-	const missing = value !== "" && !data?.some(({ name }) => name === value);
+	const isOpen = useOpenTo();
+	const selected = find(data ?? [], value);
 	const options = [
 		{ value: "", label: "None" },
-		...(missing ? [{ value, label: data ? `${value} (does not exist)` : value }] : []),
-		...(data ?? []).map(({ name, status }) => ({
-			value: name,
-			label: status === "connected" ? name : `${name} (${statusName(status).toLowerCase()})`,
+		...(value && !selected ? [{ value, label: data ? `${value} (does not exist)` : value }] : []),
+		...(data ?? []).map((one) => ({
+			value: one.name,
+			label: labelOf(one, isOpen(one)),
+			disabled: one !== selected && !isOpen(one),
 		})),
 	];
 	return (
 		<div className="flex flex-wrap gap-2">
 			<NativeSelect
 				className="min-w-40 flex-1"
-				value={value}
+				value={selected?.name ?? value}
 				options={options}
 				onChange={(event) => onChange(event.target.value)}
 			/>

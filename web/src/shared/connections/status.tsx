@@ -15,6 +15,10 @@ export const statusName = (status: string): string => looks[status]?.name ?? sta
 /** statusTodo returns what to do about a status, if anything. */
 export const statusTodo = (status: string): string | undefined => looks[status]?.todo;
 
+/** testVerb names the test of a connection: that of a broken one requests a token again, which may repair it. */
+export const testVerb = ({ status }: Pick<Connection, "status">): string =>
+	status === "needs_reconnect" ? "Try again" : "Test";
+
 /** warningOf returns why steps with a connection cannot succeed for now, if they cannot. */
 export function warningOf(connection: Pick<Connection, "name" | "status"> | null | undefined): string | undefined {
 	if (connection?.status === "needs_reconnect")

@@ -15,6 +15,10 @@ const action = (name: string, accepts_connection: boolean) => ({
 const connection = {
 	id: "conn_1",
 	name: "shop",
+	aliases: [],
+	access: "everyone",
+	members: [],
+	created_by: "usr_1",
 	integration: null,
 	auth: "oauth2",
 	status: "needs_reconnect",

@@ -163,6 +163,31 @@ describe("text", () => {
 });
 
 describe("saving", () => {
+	it("writes the present names of connections that were renamed", async () => {
+		const call = { id: "one", uses: "http.request", connection: "was" };
+		const steps = [
+			call,
+			{
+				id: "each",
+				foreach: "[1]",
+				steps: [
+					{ ...call, id: "two", connection: "other" },
+					{ ...call, id: "in" },
+				],
+			},
+		];
+		const triggers = [{ id: "poll", type: "poll", connection: "was" }];
+		const editor = opened(workflow({ steps, triggers } as Partial<Schema["Workflow"]>));
+		editor.setConnectionNames(new Map([["was", "now"]]));
+		expect(editor.get().dirty).toBe(false);
+		add(editor);
+		await editor.saving.save();
+		const sent = JSON.stringify(server.patches[0]?.patch);
+		expect(sent.match(/"connection":"\w+"/g)?.sort()).toEqual(
+			["now", "now", "now", "other"].map((name) => `"connection":"${name}"`),
+		);
+	});
+
 	it("sends the changes with the ETag and the text", async () => {
 		const editor = opened(workflow({ source }));
 		add(editor);

@@ -15,6 +15,7 @@ import {
 } from "@/shared/workflow/model";
 import { parse } from "@/shared/workflow/text/content";
 import { Checking } from "./check";
+import { type PresentNames, renamedConnections } from "./connection-names";
 import { type Drafts, drafts as local } from "./draft";
 import { initialState } from "./initial-state";
 import type { OpenDocument } from "./open-document";
@@ -40,6 +41,7 @@ export class Editor implements OpenDocument {
 	readonly checking: Checking;
 	private readonly onRejected: (sentence: string) => void;
 	private readonly drafts: Drafts;
+	private connectionNames: PresentNames = new Map();
 
 	constructor(loaded: Tagged, options: Options = {}) {
 		const drafts = options.drafts ?? local;
@@ -111,6 +113,15 @@ export class Editor implements OpenDocument {
 			return this.renameNode(node, value);
 		}
 		return this.apply((doc) => changeAt(doc, pointer, value), { group: pointer, keepSelection: true });
+	}
+
+	/** Sets the present names of connections that were renamed. The next save writes them. */
+	setConnectionNames(names: PresentNames): void {
+		this.connectionNames = names;
+	}
+
+	renameConnections(): void {
+		for (const { pointer, name } of renamedConnections(this.doc, this.connectionNames)) this.setField(pointer, name);
 	}
 
 	renameNode(node: string, id: string): Edit {

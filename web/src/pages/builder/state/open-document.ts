@@ -15,4 +15,6 @@ export interface OpenDocument {
 	announce(sentence: string): void;
 	saveDraft(): void;
 	adopt(loaded: Tagged): void;
+	/** Replaces earlier names of connections with their present ones. */
+	renameConnections(): void;
 }

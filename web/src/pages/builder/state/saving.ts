@@ -32,6 +32,7 @@ export class Saving {
 		if (broken) this.editor.reject("The YAML has an error. Fix it before saving.");
 		if (!mayWrite || broken) return false;
 		if (!dirty) return true;
+		this.editor.renameConnections();
 		const sent = this.editor.present;
 		this.editor.set({ saving: true, saveError: null });
 		try {
