@@ -136,9 +136,18 @@ var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 
 const nameRule = "must start with a letter a-z and contain only a-z, 0-9, _ and -, at most 63 characters"
 
-// configure describes a connection and sets its fields, of which those that are
+// configure describes a connection that is made and sets its fields.
+func (s *Service) configure(c *opened, fields map[string]string) error {
+	if err := s.setFields(c, fields); err != nil {
+		return err
+	}
+	return checkApplied(c)
+}
+
+// setFields describes a connection and sets its fields, of which those that are
 // missing keep their value. Fields that a change of the definition removed are dropped.
-func (s *Service) configure(c *opened, fields map[string]string) (err error) {
+// It evaluates no expression that reads a secret.
+func (s *Service) setFields(c *opened, fields map[string]string) (err error) {
 	if err := checkSize(c.Definition); err != nil {
 		return err
 	}
@@ -162,14 +171,18 @@ func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 			problems = append(problems, fault.Detail{Pointer: "/fields/key", Message: err.Error()})
 		}
 	}
-	if len(problems) == 0 {
-		problems = checkUser(c, known)
-	}
 	if len(problems) > 0 {
 		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
 	}
-	if err := s.setHosts(c); err != nil {
-		return err
+	return s.setHosts(c)
+}
+
+// checkApplied reports what is wrong with a connection once its secrets are applied. The
+// result depends on the secrets, so whoever gets it must have entered them: see
+// requireSecrets.
+func checkApplied(c *opened) error {
+	if problems := checkUser(c); len(problems) > 0 {
+		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
 	}
 	return checkTestURL(c)
 }
@@ -185,7 +198,7 @@ func checkSize(definition json.RawMessage) error {
 }
 
 // checkUser reports a user name that basic authentication cannot transmit.
-func checkUser(c *opened, known []integration.Field) []fault.Detail {
+func checkUser(c *opened) []fault.Detail {
 	if c.auth.Apply.Basic == nil {
 		return nil
 	}
@@ -194,7 +207,7 @@ func checkUser(c *opened, known []integration.Field) []fault.Detail {
 		return nil // it may depend on what the service tells
 	}
 	at := "/definition/apply/basic/user"
-	for _, f := range known {
+	for _, f := range c.service.Fields(c.auth) {
 		isRead := template.Reads("connection."+f.Name) || template.Reads("secret."+f.Name)
 		if isRead && strings.Contains(env.Connection[f.Name]+env.Secret[f.Name], ":") {
 			at = "/fields/" + f.Name

@@ -148,22 +148,25 @@ func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
 		}
 		now.Definition = patch.Definition
 	}
-	if err := s.configure(&now, patch.Fields); err != nil {
+	if err := s.setFields(&now, patch.Fields); err != nil {
 		return nil, err
 	}
-	now.Status, now.Problem = Untested, ""
 	changed := changesUse(was, &now)
 	if changed {
 		if err := requireSecrets(was, &now, patch); err != nil {
 			return nil, err
 		}
 	}
+	now.Status, now.Problem = Untested, ""
 	switch {
 	case !now.auth.NeedsConsent():
 		now.secrets.Token, now.ExpiresAt = nil, nil
 	case changed || was.secrets.Token == nil:
 		now.secrets.Token, now.ExpiresAt = nil, nil
 		now.Status, now.Problem = NeedsReconnect, "it was changed, so a person has to consent again"
+	}
+	if err := checkApplied(&now); err != nil { // not before the secrets are entered and the token is gone
+		return nil, err
 	}
 	now.keepReplaced(was, clock.Now())
 	return &now, nil

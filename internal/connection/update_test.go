@@ -22,6 +22,10 @@ func TestUpdateNeedsSecretsAgain(t *testing.T) {
 		key    = `{"hosts": ["api.example.com"], "apply": {"headers": {"X-Key": "${{ secret.key }}"}}, "test_url": "https://api.example.com/me"}`
 		client = `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "scopes": ["read", "list"]}`
 	)
+	// A user name with a colon is rejected, if the answer is yes.
+	asking := func(question string) string {
+		return fmt.Sprintf(`{"hosts": ["api.example.com"], "apply": {"basic": {"user": "${{ %s ? ':' : 'x' }}", "password": "x"}}, "test_url": "https://api.example.com/me"}`, question)
+	}
 	withToken := connection.New{Auth: integration.Bearer, Definition: []byte(bearer), Fields: map[string]string{"token": "s3cret"}}
 	withKey := connection.New{Auth: integration.APIKey, Definition: []byte(key), Fields: map[string]string{"key": "s3cret"}}
 	withClient := connection.New{Auth: integration.OAuth2, Definition: []byte(client), Fields: map[string]string{"client_id": "c", "client_secret": "s3cret"}}
@@ -45,6 +49,8 @@ func TestUpdateNeedsSecretsAgain(t *testing.T) {
 		"a test":                        {withToken, `{"hosts": ["api.example.com"], "test_url": "https://api.example.com/"}`, nil, "/fields/token"},
 		"another expression":            {withKey, `{"hosts": ["api.example.com"], "apply": {"headers": {"X-Key": "${{ len(secret.key) == 6 ? secret.key : fromJSON('') }}"}}, "test_url": "https://api.example.com/me"}`, nil, "/fields/key"},
 		"another header":                {withKey, `{"hosts": ["api.example.com"], "apply": {"headers": {"Referer": "${{ secret.key }}"}}, "test_url": "https://api.example.com/me"}`, nil, "/fields/key"},
+		"a question about the secret":   {withKey, asking(`secret.key startsWith 's'`), nil, "/fields/key"},
+		"another question":              {withKey, asking(`secret.key startsWith 'x'`), nil, "/fields/key"},
 		"in the query":                  {withKey, `{"hosts": ["api.example.com"], "apply": {"query": {"q": "${{ secret.key }}"}}, "test_url": "https://api.example.com/me"}`, nil, "/fields/key"},
 		"another test":                  {withKey, `{"hosts": ["api.example.com"], "apply": {"headers": {"X-Key": "${{ secret.key }}"}}, "test_url": "https://api.example.com/echo"}`, nil, "/fields/key"},
 		"another user":                  {withPassword, "", map[string]string{"username": "eve"}, "/fields/password"},
@@ -127,6 +133,21 @@ func TestUpdateEndsConsent(t *testing.T) {
 	}
 	if err := in.call(in.Service, s, "shop"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUpdateTellsNothingAboutTokens checks that a definition that is only valid for some
+// tokens is not compared with the token that a person consented to.
+func TestUpdateTellsNothingAboutTokens(t *testing.T) {
+	t.Parallel()
+	for _, question := range []string{`token startsWith 'access-'`, `token startsWith 'x'`} {
+		in, s := newInstallation(t), oauthserver.Start(t)
+		c := in.connect(s, "shop")
+		asking := definition(s, fmt.Sprintf(`, "authorize_url": %q, "apply": {"basic": {"user": "${{ %s ? ':' : 'x' }}", "password": "x"}}`, s.URL+"/authorize", question))
+		now, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Definition: asking, Fields: map[string]string{"client_secret": "anything"}})
+		if err != nil || now.Status != connection.NeedsReconnect {
+			t.Errorf("%s: it is now %s, %v", question, now.Status, err)
+		}
 	}
 }
 
