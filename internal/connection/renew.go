@@ -52,9 +52,9 @@ func (t *Token) isUsable(now time.Time) bool {
 	return now.Before(t.ExpiresAt.Add(-min(usableFor, t.ExpiresAt.Sub(t.IssuedAt)/4)))
 }
 
-// renew returns the connection with a token of a later epoch than the given one. One
-// caller at a time renews it, on all nodes together; the others wait for the result. A
-// caller that gives up does not interrupt it.
+// renew returns the connection with a token of a later epoch than the given one, or the
+// connection that has its name by now. One caller at a time renews it, on all nodes
+// together; the others wait for the result. A caller that gives up does not interrupt it.
 func (s *Service) renew(ctx context.Context, old *opened) (*opened, error) {
 	for {
 		select {
@@ -66,8 +66,8 @@ func (s *Service) renew(ctx context.Context, old *opened) (*opened, error) {
 			}
 			now := result.Val.(*opened)
 			switch {
-			case now.Epoch <= old.Epoch: // it was under way for an older epoch
-			case now.secrets.Token == nil: // a person has changed the connection meanwhile
+			case now.ID == old.ID && now.Epoch <= old.Epoch: // it was under way for an older epoch
+			case now.hasToken() && now.secrets.Token == nil: // a person has changed the connection meanwhile
 				old = now
 			default:
 				return now, nil
@@ -121,7 +121,7 @@ func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 			return s.renewClaimed(ctx, old, claim)
 		}
 		current, err := s.read(ctx, old.WorkspaceID, old.Name)
-		if err != nil || current.Epoch > old.Epoch {
+		if err != nil || current.ID != old.ID || current.Epoch > old.Epoch {
 			return current, err
 		}
 		if !clock.Sleep(ctx, claimCheck) {
@@ -138,12 +138,8 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 	failpoint.Hit(failpoint.BeforeRenewal, old.ID)
 	answer, err := s.issue(asking, old)
 	failpoint.Hit(failpoint.AfterRenewal, old.ID)
-	if failure, ok := errors.AsType[*tokenError](err); ok && failure.refuses(old.auth) {
-		return nil, s.markBroken(ctx, old, failure.Error()+": "+failure.advice(old))
-	}
 	if err != nil {
-		s.failed.begin(old, err, clock.Now())
-		return nil, errors.Join(unavailable(old.Name, err), s.store.ReleaseRenewal(ctx, claim))
+		return s.failRenewal(ctx, old, claim, err)
 	}
 	s.failed.end(old.ID)
 	next := *old
@@ -176,6 +172,23 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 		return nil, err
 	}
 	return s.read(ctx, old.WorkspaceID, old.Name) // a person has changed it
+}
+
+// failRenewal ends a renewal that got no token. If a person has changed the connection
+// meanwhile, that says nothing about what it is now, and it returns the changed one.
+func (s *Service) failRenewal(ctx context.Context, old *opened, claim Claim, cause error) (*opened, error) {
+	var failed error
+	if refusal, ok := errors.AsType[*tokenError](cause); ok && refusal.refuses(old.auth) {
+		failed = s.markBroken(ctx, old, refusal.Error()+": "+refusal.advice(old))
+	} else {
+		s.failed.begin(old, cause, clock.Now())
+		failed = errors.Join(unavailable(old.Name, cause), s.store.ReleaseRenewal(ctx, claim))
+	}
+	now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
+	if err != nil || now != nil && now.Epoch == old.Epoch {
+		return nil, errors.Join(failed, err)
+	}
+	return s.read(ctx, old.WorkspaceID, old.Name)
 }
 
 // issue requests a token in the way of the connection.

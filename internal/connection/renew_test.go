@@ -22,7 +22,8 @@ import (
 type endpoint struct {
 	mu      sync.Mutex
 	issued  int
-	hanging chan struct{} // nil: it does not hang
+	hanging chan struct{}    // nil: it does not hang
+	next    *egress.Response // instead of the next token; nil: none
 }
 
 func (i *endpoint) Do(ctx context.Context, _ egress.Request) (*egress.Response, error) {
@@ -38,6 +39,10 @@ func (i *endpoint) Do(ctx context.Context, _ egress.Request) (*egress.Response, 
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if next := i.next; next != nil {
+		i.next = nil
+		return next, nil
+	}
 	i.issued++
 	body, err := json.Marshal(map[string]any{"access_token": "token-" + string(rune('0'+i.issued)), "expires_in": 3600})
 	return &egress.Response{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, err
@@ -117,31 +122,77 @@ func TestHangingTokenEndpoint(t *testing.T) {
 }
 
 // Whoever waits for a renewal while the connection is changed gets a token of the changed
-// connection.
+// connection, whatever the renewal of the old one ends with.
 func TestChangeDuringRenewal(t *testing.T) {
+	t.Parallel()
+	for name, old := range map[string]*egress.Response{
+		"the old token is issued": nil,
+		"the old one is refused":  {Status: http.StatusUnauthorized, Body: []byte(`{"error": "invalid_client"}`)},
+		"the service fails":       {Status: http.StatusBadGateway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				in, tokens, id, send := withEndpoint(t)
+				release := tokens.hang()
+				tokens.next = old
+				sent := make(chan string, 3)
+				for range cap(sent) {
+					go func() {
+						token, err := send(time.Minute)
+						if err != nil {
+							t.Error(err)
+						}
+						sent <- token
+					}()
+				}
+				synctest.Wait()
+				if _, err := in.Update(t.Context(), in.owner, id, connection.Patch{Fields: map[string]string{"client_secret": "another secret"}}); err != nil {
+					t.Fatal(err)
+				}
+				release()
+				want := "token-2"
+				if old != nil {
+					want = "token-1"
+				}
+				for range cap(sent) {
+					if token := <-sent; token != want {
+						t.Errorf("sent %q", token)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Whoever waits for a renewal while the connection is deleted, and another one gets its
+// name, uses that one.
+func TestReplacedDuringRenewal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, tokens, id, send := withEndpoint(t)
 		release := tokens.hang()
-		sent := make(chan string, 3)
-		for range cap(sent) {
-			go func() {
-				token, err := send(time.Minute)
-				if err != nil {
-					t.Error(err)
-				}
-				sent <- token
-			}()
-		}
+		tokens.next = &egress.Response{Status: http.StatusUnauthorized, Body: []byte(`{"error": "invalid_client"}`)}
+		sent := make(chan string)
+		go func() {
+			token, err := send(time.Minute)
+			if err != nil {
+				t.Error(err)
+			}
+			sent <- token
+		}()
 		synctest.Wait()
-		if _, err := in.Update(t.Context(), in.owner, id, connection.Patch{Fields: map[string]string{"client_secret": "another secret"}}); err != nil {
+		if err := in.Delete(t.Context(), in.owner, id); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Create(t.Context(), in.owner, connection.New{
+			Name: "shop", Auth: integration.Bearer, Definition: []byte(`{"hosts": ["api.example.com"]}`), Fields: map[string]string{"token": "another one"},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		release()
-		for range cap(sent) {
-			if token := <-sent; token != "token-2" {
-				t.Errorf("sent %q", token)
-			}
+		if token := <-sent; token != "another one" {
+			t.Errorf("sent %q", token)
 		}
 	})
 }
