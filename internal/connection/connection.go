@@ -150,7 +150,8 @@ type Store interface {
 	// it. Otherwise it returns the active workflows that use it.
 	DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted *Sealed, users []User, err error)
 	// ClaimRenewal makes one node renew a credential, if the connection still has the
-	// epoch and no other claim is valid: a claim ends with its time, and with its node.
+	// epoch, is not broken unless the claim says so, and no other claim is valid: a claim
+	// ends with its time, and with its node.
 	ClaimRenewal(ctx context.Context, claim Claim) (claimed bool, err error)
 	// ReleaseRenewal ends a claim early.
 	ReleaseRenewal(ctx context.Context, claim Claim) error
@@ -180,6 +181,7 @@ type Claim struct {
 	WorkspaceID string
 	ID          string
 	Epoch       int64
+	Broken      bool // the connection has to be reconnected, and somebody wants to try anyway
 	Node        string
 	At          time.Time
 	Until       time.Time

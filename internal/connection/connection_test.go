@@ -239,3 +239,27 @@ func TestRejectedStaticKey(t *testing.T) {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
+
+// TestTestRepairsConnection checks that a test of a broken connection asks the service
+// again, on every node.
+func TestTestRepairsConnection(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c := in.connect(s, "shop")
+	s.ExpireAll()
+	s.Set(func(now *oauthserver.Settings) { now.Fails = "invalid_grant" })
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+		t.Fatal("the connection works")
+	}
+	if result, err := in.Test(t.Context(), in.owner, c.ID); err != nil || result.Problem == "" || s.Requests("refresh_token") != 2 {
+		t.Errorf("%+v, %v, %d requests", result, err, s.Requests("refresh_token"))
+	}
+	s.Set(func(now *oauthserver.Settings) { now.Fails = "" })
+	result, err := in.node("node_2").Test(t.Context(), in.owner, c.ID)
+	if err != nil || result.Problem != "" || result.Connection.Status != connection.Connected {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if err := in.call(in.Service, s, "shop"); err != nil {
+		t.Error(err)
+	}
+}

@@ -112,7 +112,10 @@ func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 	}
 	for {
 		now := clock.Now()
-		claim := Claim{WorkspaceID: old.WorkspaceID, ID: old.ID, Epoch: old.Epoch, Node: s.node, At: now, Until: now.Add(claimTime)}
+		claim := Claim{
+			WorkspaceID: old.WorkspaceID, ID: old.ID, Epoch: old.Epoch, Broken: old.Status == NeedsReconnect,
+			Node: s.node, At: now, Until: now.Add(claimTime),
+		}
 		claimed, err := s.store.ClaimRenewal(ctx, claim)
 		if err != nil {
 			return nil, err
@@ -182,7 +185,10 @@ func (s *Service) failRenewal(ctx context.Context, old *opened, claim Claim, cau
 		failed = s.markBroken(ctx, old, refusal.Error()+": "+refusal.advice(old))
 	} else {
 		s.failed.begin(old, cause, clock.Now())
-		failed = errors.Join(unavailable(old.Name, cause), s.store.ReleaseRenewal(ctx, claim))
+		failed = unavailable(old.Name, cause)
+	}
+	if err := s.store.ReleaseRenewal(ctx, claim); err != nil {
+		return nil, errors.Join(failed, err)
 	}
 	now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
 	if err != nil || now != nil && now.Epoch == old.Epoch {

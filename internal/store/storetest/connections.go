@@ -202,7 +202,12 @@ func testClaimRenewal(t *testing.T, w *harness) {
 	returns(claim(now))(t, "of the next epoch", true)
 	returns(w.breakConnection(ctx, t, made, 2))(t, "break it", true)
 	w.notified.take()
+	returns(true, w.ReleaseRenewal(ctx, newClaim(made, "node_1", now)))(t, "give up", true)
 	returns(claim(now))(t, "of a broken connection", false)
+	test := newClaim(made, "node_2", now)
+	test.Broken = true
+	returns(w.ClaimRenewal(ctx, test))(t, "of a broken connection that is tested", true)
+	returns(w.ClaimRenewal(ctx, test))(t, "of two tests", false)
 }
 
 // testRenewalClaims checks that a claim ends with its node.
