@@ -9,11 +9,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
-	"github.com/stepmill/stepmill/test/installation"
 	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/oauthserver"
 )
@@ -52,6 +50,9 @@ func newOwner(s *harness.Server, answer harness.Response) owner {
 	return owner{s.With(""), cookie}
 }
 
+// at returns the owner at another node.
+func (o owner) at(s *harness.Server) owner { return owner{s.With(""), o.cookie} }
+
 func (o owner) post(t *testing.T, status int, path string, body any) harness.Response {
 	t.Helper()
 	return o.Expect(t, status, "POST", path, body, "Cookie", o.cookie)
@@ -61,31 +62,48 @@ func (o owner) post(t *testing.T, status int, path string, body any) harness.Res
 // connection. Its token is also sent to the other hosts.
 func (o owner) connect(t *testing.T, oauth *oauthserver.Server, others ...string) string {
 	t.Helper()
-	var begun struct {
-		AuthorizeURL string `json:"authorize_url"`
-	}
-	o.post(t, http.StatusOK, "/ui/v1/connections/connect", map[string]any{
+	return o.finish(t, o.begin(t, oauth, "connect", map[string]any{
 		"name": name, "auth": "oauth2", "fields": map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
-		"definition": map[string]any{
-			"hosts": append([]string{oauth.URL}, others...), "authorize_url": oauth.URL + "/authorize", "token_url": oauth.URL + "/token", "test_url": oauth.URL + "/resource",
-		},
-	}).Decode(t, &begun)
-	return o.finish(t, oauth.Consent(t, begun.AuthorizeURL))
+		"definition": consented(oauth, others...),
+	}))
+}
+
+// consented is the definition of a connection that needs consent.
+func consented(oauth *oauthserver.Server, others ...string) map[string]any {
+	return map[string]any{
+		"hosts": append([]string{oauth.URL}, others...), "authorize_url": oauth.URL + "/authorize", "token_url": oauth.URL + "/token", "test_url": oauth.URL + "/resource",
+	}
 }
 
 // reconnect renews the consent for a connection.
 func (o owner) reconnect(t *testing.T, oauth *oauthserver.Server, id string) {
 	t.Helper()
+	o.finish(t, o.begin(t, oauth, id+"/reconnect", nil))
+}
+
+// begin asks for a consent and returns what the server sends back once it is given.
+func (o owner) begin(t *testing.T, oauth *oauthserver.Server, path string, body any) url.Values {
+	t.Helper()
 	var begun struct {
 		AuthorizeURL string `json:"authorize_url"`
 	}
-	o.post(t, http.StatusOK, "/ui/v1/connections/"+id+"/reconnect", nil).Decode(t, &begun)
-	o.finish(t, oauth.Consent(t, begun.AuthorizeURL))
+	o.post(t, http.StatusOK, "/ui/v1/connections/"+path, body).Decode(t, &begun)
+	return oauth.Consent(t, begun.AuthorizeURL)
 }
 
-// finish does what the browser of the person does when the service sends it back, and
-// returns the id of the connection.
+// finish completes a consent and returns the id of the connection.
 func (o owner) finish(t *testing.T, back url.Values) string {
+	t.Helper()
+	done := o.callback(t, back)
+	if done.Get("connection") == "" {
+		t.Fatalf("the consent ended with %v", done)
+	}
+	return done.Get("connection")
+}
+
+// callback does what the browser of the person does when the service sends it back, and
+// returns the parameters of the page at the end.
+func (o owner) callback(t *testing.T, back url.Values) url.Values {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+"/ui/v1/oauth/callback?"+back.Encode(), nil)
 	if err != nil {
@@ -98,11 +116,11 @@ func (o owner) finish(t *testing.T, back url.Values) string {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	location, err := url.Parse(answer.Header.Get("Location"))
-	if err != nil || location.Query().Get("connection") == "" {
-		t.Fatalf("%s, Location %q, %v", answer.Status, answer.Header.Get("Location"), err)
+	location, err := answer.Location()
+	if err != nil {
+		t.Fatalf("%s: %v", answer.Status, err)
 	}
-	return location.Query().Get("connection")
+	return location.Query()
 }
 
 // define makes a workflow that calls the protected resource once.
@@ -125,7 +143,7 @@ func startRuns(t *testing.T, c *harness.Client, workflow string, n int) []string
 type runDetail struct {
 	Status     string
 	Error      *struct{ Code, Message string }
-	WaitingFor *struct{ Reason string } `json:"waiting_for"`
+	WaitingFor *struct{ Kind, Reason string } `json:"waiting_for"`
 }
 
 func get(t *testing.T, c *harness.Client, id string) (d runDetail) {
@@ -252,7 +270,7 @@ func TestKillDuringRenewal(t *testing.T) {
 							d := get(t, again.Client, ids[0])
 							return d.WaitingFor != nil && strings.Contains(d.WaitingFor.Reason, name)
 						})
-						owner{again.With(""), person.cookie}.reconnect(t, oauth, id)
+						person.at(again).reconnect(t, oauth, id)
 					}
 					awaitSuccess(t, again.Client, ids)
 					wantOnce(t, oauth, ids)
@@ -260,36 +278,5 @@ func TestKillDuringRenewal(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestOneRenewalOnThreeNodes(t *testing.T) {
-	lane.LongOnly(t)
-	t.Parallel()
-	oauth := oauthserver.Start(t)
-	installed := installation.New(t)
-	nodes := make([]*harness.Server, 3)
-	for i := range nodes {
-		nodes[i] = harness.StartWith(t, harness.Options{Dir: installed.Dir, Database: installed.URL, Args: []string{allowLoopback}})
-		nodes[i].Key = installed.AdminKey
-	}
-	nodes[0].Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{
-		"name": name, "auth": "oauth2", "fields": map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
-		"definition": map[string]any{"hosts": []string{oauth.URL}, "token_url": oauth.URL + "/token"},
-	})
-	workflow := define(t, nodes[0].Client, oauth)
-	awaitSuccess(t, nodes[0].Client, startRuns(t, nodes[0].Client, workflow, 1))
-	before := oauth.Requests("client_credentials")
-	oauth.Set(func(now *oauthserver.Settings) { now.Delay = 500 * time.Millisecond })
-	oauth.ExpireAll()
-	var ids []string
-	for i := range 64 {
-		node := nodes[i%len(nodes)]
-		ids = append(ids, startRuns(t, node.Client, workflow, 1)...)
-	}
-	awaitSuccess(t, nodes[0].Client, ids)
-	wantOnce(t, oauth, ids)
-	if n := oauth.Requests("client_credentials") - before; n != 1 {
-		t.Errorf("the token was renewed %d times", n)
 	}
 }

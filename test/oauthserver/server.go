@@ -37,6 +37,8 @@ type Server struct {
 	delay time.Duration
 	// fails is the error of the token endpoint, or "".
 	fails string
+	// before is called for each request to the token endpoint if it is not nil.
+	before func(*http.Request)
 	// respond replaces the token endpoint if it is not nil.
 	respond http.HandlerFunc
 	// rotates reports whether a refresh token is valid only once.
@@ -87,10 +89,10 @@ func (s *Server) Set(change func(*Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := Settings{
-		Life: s.life, Delay: s.delay, Fails: s.fails, Respond: s.respond, Rotates: s.rotates, Echoes: s.echoes, RevokeStatus: s.revokeStatus, Secret: s.secret,
+		Life: s.life, Delay: s.delay, Fails: s.fails, Before: s.before, Respond: s.respond, Rotates: s.rotates, Echoes: s.echoes, RevokeStatus: s.revokeStatus, Secret: s.secret,
 	}
 	change(&now)
-	s.life, s.delay, s.fails, s.respond = now.Life, now.Delay, now.Fails, now.Respond
+	s.life, s.delay, s.fails, s.before, s.respond = now.Life, now.Delay, now.Fails, now.Before, now.Respond
 	s.rotates, s.echoes, s.revokeStatus, s.secret = now.Rotates, now.Echoes, now.RevokeStatus, now.Secret
 }
 
@@ -99,6 +101,9 @@ type Settings struct {
 	Life  time.Duration // of access tokens; zero: they have no expires_in
 	Delay time.Duration // of the token endpoint
 	Fails string        // the error of the token endpoint; "" for none
+	// Before, if not nil, is called for each request to the token endpoint, which has no
+	// effect and gets no answer before it returns.
+	Before func(*http.Request)
 	// Respond, if not nil, replaces the token endpoint.
 	Respond http.HandlerFunc
 	Rotates bool // a refresh token is valid only once
@@ -201,12 +206,15 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	delay := s.delay
+	delay, before := s.delay, s.before
 	s.mu.Unlock()
 	select {
 	case <-time.After(delay):
 	case <-r.Context().Done():
 		return
+	}
+	if before != nil {
+		before(r)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
