@@ -41,7 +41,7 @@ func BackupTo(ctx context.Context, data config.Data, to, notices io.Writer) erro
 		if readOnly {
 			return backUpReadOnly(ctx, data, to, notices)
 		}
-		noteUnrecorded(notices, recordBackup(ctx, data))
+		noteUnrecorded(notices, "backup", recordBackup(ctx, data))
 		snapshot, err := sqlite.OpenSnapshot(data.Dir, false)
 		if err != nil {
 			return err
@@ -57,23 +57,35 @@ func recordBackup(ctx context.Context, data config.Data) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(c.recordCopy(ctx, backupCreated), c.close())
+}
+
+// The actions in the audit log of an operator who copies all data.
+const (
+	backupCreated = "backup.created"
+	exportCreated = "export.created"
+)
+
+// recordCopy records in the audit log of the first workspace, if there is one, that the
+// data is copied.
+func (c *core) recordCopy(ctx context.Context, action string) error {
 	first, err := c.store.FirstWorkspace(ctx)
-	if err == nil && first != nil {
-		err = c.store.RecordAudit(ctx, backupEntry(*first))
+	if err != nil || first == nil {
+		return err
 	}
-	return errors.Join(err, c.close())
+	return c.store.RecordAudit(ctx, copyEntry(*first, action))
 }
 
-func backupEntry(first auth.Workspace) audit.Entry {
+func copyEntry(first auth.Workspace, action string) audit.Entry {
 	actor := auth.Actor{Workspace: first, Type: audit.ActorCLI}
-	return actor.AuditEntry("backup.created", "installation", first.ID, nil)
+	return actor.AuditEntry(action, "installation", first.ID, nil)
 }
 
-// noteUnrecorded writes a notice if a backup could not be recorded. It is taken
-// nevertheless: a disk that cannot be written to is a reason for a backup.
-func noteUnrecorded(notices io.Writer, err error) {
+// noteUnrecorded writes a notice if a copy, such as a backup, could not be recorded. It is
+// made nevertheless: a disk that cannot be written to is a reason for a copy.
+func noteUnrecorded(notices io.Writer, copied string, err error) {
 	if err != nil {
-		fmt.Fprintf(notices, "stepmill: the audit log does not have this backup: %v\n", cliError(err))
+		fmt.Fprintf(notices, "stepmill: the audit log does not have this %s: %v\n", copied, cliError(err))
 	}
 }
 
@@ -90,7 +102,9 @@ func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, maxBackup)
 	defer cancel()
 	// Before the copy is made, so that one that is interrupted is recorded too.
-	noteUnrecorded(notices, a.onDisk(ctx, func(ctx context.Context) error { return a.core.store.RecordAudit(ctx, backupEntry(a.first)) }))
+	noteUnrecorded(notices, "backup", a.onDisk(ctx, func(ctx context.Context) error {
+		return a.core.store.RecordAudit(ctx, copyEntry(a.first, backupCreated))
+	}))
 	release := a.files.KeepBytes()
 	defer release()
 	defer context.AfterFunc(ctx, release)() // also while nobody reads what is written

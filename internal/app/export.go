@@ -15,17 +15,18 @@ import (
 )
 
 // Export writes all data of an installation to a new file, while no server runs,
-// and returns the number of rows. The master key is not included.
-func Export(ctx context.Context, data config.Data, target string) (rows int64, err error) {
+// and returns the number of rows. The master key is not included. It writes to notices
+// if the export cannot be recorded in the audit log.
+func Export(ctx context.Context, data config.Data, target string, notices io.Writer) (rows int64, err error) {
 	err = writeNewFile(target, func(file io.Writer) error {
-		rows, err = ExportTo(ctx, data, file)
+		rows, err = ExportTo(ctx, data, file, notices)
 		return err
 	})
 	return rows, err
 }
 
 // ExportTo is like Export but writes to an io.Writer.
-func ExportTo(ctx context.Context, data config.Data, to io.Writer) (rows int64, err error) {
+func ExportTo(ctx context.Context, data config.Data, to, notices io.Writer) (rows int64, err error) {
 	c, release, err := openExclusive(ctx, data)
 	if err != nil {
 		return 0, err
@@ -35,6 +36,7 @@ func ExportTo(ctx context.Context, data config.Data, to io.Writer) (rows int64, 
 	if err != nil {
 		return 0, err
 	}
+	noteUnrecorded(notices, "export", c.recordCopy(ctx, exportCreated)) // before it is made, like a backup
 	return c.export(ctx, place.blobs, to)
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"errors"
+	"io"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -22,7 +23,7 @@ import (
 func exportAll(t *testing.T, data config.Data) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := ExportTo(t.Context(), data, &out); err != nil {
+	if _, err := ExportTo(t.Context(), data, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -117,7 +118,7 @@ func TestMoveFilesToBucketAndBack(t *testing.T) { //nolint:paralleltest // it se
 	// Whoever forgets the setting is told so.
 	without := bucket
 	without.FilesURL = ""
-	if _, err := ExportTo(t.Context(), without, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "correct --files-url") {
+	if _, err := ExportTo(t.Context(), without, &bytes.Buffer{}, io.Discard); err == nil || !strings.Contains(err.Error(), "correct --files-url") {
 		t.Errorf("an export without the bucket: %v", err)
 	}
 	home := newHome(t, d.Data)

@@ -61,7 +61,7 @@ func withReadOnlyAdmin(ctx context.Context, data config.Data, notices io.Writer,
 
 // backUpReadOnly writes a backup of a directory that cannot be written to.
 func backUpReadOnly(ctx context.Context, data config.Data, to, notices io.Writer) (err error) {
-	noteUnrecorded(notices, fmt.Errorf("%s is read-only", data.Dir))
+	noteUnrecorded(notices, "backup", fmt.Errorf("%s is read-only", data.Dir))
 	at, release, err := readableDatabase(data.Dir, notices)
 	if err != nil {
 		return err

@@ -23,11 +23,11 @@ func (c *exportCommand) Run(con *console, data config.Data) error {
 	dest, name := con.out, c.File
 	switch {
 	case c.File != stdio:
-		rows, err = app.Export(con, data, c.File)
+		rows, err = app.Export(con, data, c.File, con.err)
 	case isTerminal(con.out):
 		return errors.New("the export cannot be written to a terminal: name a file or redirect standard output")
 	default:
-		rows, err = app.ExportTo(con, data, con.out)
+		rows, err = app.ExportTo(con, data, con.out, con.err)
 		dest, name = con.err, "the export"
 	}
 	if err != nil {
