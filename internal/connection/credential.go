@@ -124,8 +124,8 @@ func renderBasic(how integration.Basic, env integration.Env) (user, password str
 	if password, _, err = renderApplied(how.Password, env); err != nil {
 		return "", "", err
 	}
-	if strings.Contains(user, ":") {
-		return "", "", errors.New("the user name must not contain a colon")
+	if problem := integration.UserProblem(user); problem != "" {
+		return "", "", errors.New("the user name " + problem)
 	}
 	return user, password, nil
 }

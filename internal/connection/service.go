@@ -203,17 +203,19 @@ func checkUser(c *opened) []fault.Detail {
 		return nil
 	}
 	template, env := c.auth.Apply.Basic.User, c.env()
-	if user, _, err := template.Text(env); err != nil || !strings.Contains(user, ":") {
+	user, _, err := template.Text(env)
+	problem := integration.UserProblem(user)
+	if err != nil || problem == "" {
 		return nil // it may depend on what the service tells
 	}
 	at := "/definition/apply/basic/user"
 	for _, f := range c.service.Fields(c.auth) {
 		isRead := template.Reads("connection."+f.Name) || template.Reads("secret."+f.Name)
-		if isRead && strings.Contains(env.Connection[f.Name]+env.Secret[f.Name], ":") {
+		if isRead && integration.UserProblem(env.Connection[f.Name]+env.Secret[f.Name]) != "" {
 			at = "/fields/" + f.Name
 		}
 	}
-	return []fault.Detail{{Pointer: at, Message: "must not contain a colon, which separates the user name from the password"}}
+	return []fault.Detail{{Pointer: at, Message: problem}}
 }
 
 // checkTestURL rejects a test of a custom connection that could not use its credential.

@@ -106,8 +106,11 @@ func (p *parser) apply(pointer string, a *manifestApply, names variables, m *man
 }
 
 // userProblem reports why a template cannot be the user of basic authentication, or "".
-func userProblem(source string) string {
-	if strings.Contains(withoutExpressions(source), ":") {
+func userProblem(source string) string { return UserProblem(withoutExpressions(source)) }
+
+// UserProblem reports why basic authentication cannot transmit a user name, or "".
+func UserProblem(user string) string {
+	if strings.Contains(user, ":") {
 		return "must not contain a colon, which separates the user name from the password"
 	}
 	return ""
