@@ -140,7 +140,7 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 func secretsOf(app oauthClient, params url.Values) []string {
 	out := []string{app.secret, url.QueryEscape(app.secret), basicCredential(url.QueryEscape(app.id), url.QueryEscape(app.secret))}
 	for name, values := range params {
-		if !slices.Contains([]string{"grant_type", "client_id", "redirect_uri", "scope"}, name) {
+		if !slices.Contains([]string{"grant_type", "client_id", "redirect_uri", "scope", "audience", "resource"}, name) {
 			out = append(out, values...)
 		}
 	}

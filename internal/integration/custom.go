@@ -42,6 +42,7 @@ type custom struct {
 	Scopes         []string          `json:"scopes"`
 	ScopeSeparator string            `json:"scope_separator"`
 	Params         map[string]string `json:"params"`
+	TokenParams    map[string]string `json:"token_params"`
 	ClientAuth     string            `json:"client_auth"`
 	PKCE           *bool             `json:"pkce"`
 	// IssRequired reports whether the provider names itself in each answer to a request
@@ -132,6 +133,7 @@ func (p *customParser) checkMembers() {
 		{"scopes", p.Scopes != nil},
 		{"scope_separator", p.ScopeSeparator != ""},
 		{"params", p.Params != nil},
+		{"token_params", p.TokenParams != nil},
 		{"client_auth", p.ClientAuth != ""},
 		{"pkce", p.PKCE != nil},
 		{"iss_required", p.IssRequired != nil},
@@ -247,10 +249,7 @@ func (p *customParser) parseURLs(a *Auth) {
 			p.fail(one.pointer, "is required: where tokens are issued")
 		}
 	}
-	a.Params = map[string]Template{}
-	for name, text := range p.Params {
-		a.Params[name] = p.constant(at("/params", name), text)
-	}
+	a.Params, a.TokenParams = p.params("params", p.Params), p.params("token_params", p.TokenParams)
 	if p.kind.name == OAuth2 {
 		a.Fields = clientFields(p.AuthorizeURL != "")
 	}

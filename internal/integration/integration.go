@@ -105,8 +105,8 @@ type Auth struct {
 	ScopeParam     string // the name of the parameter with the scopes
 	// Params are added to the authorize URL.
 	Params map[string]Template
-	// TokenParams are added to the request for the first token, not to refreshes.
-	// They may replace grant_type.
+	// TokenParams are added to the request for the first token and to requests with
+	// client credentials, not to refreshes. Those of a manifest may replace grant_type.
 	TokenParams map[string]Template
 	ClientAuth  string // "basic" or "body": where the client id and secret go
 	TokenBody   string // "form" or "json"

@@ -54,10 +54,11 @@ type Server struct {
 	access   map[string]time.Time // access tokens, with their expiry
 	refresh  map[string]bool      // refresh tokens
 	issued   []string
-	requests map[string]int // to the token endpoint, by grant type
-	served   map[string]int // requests for the resource that were allowed, by idempotency key
-	rejected int            // and those that were not
-	revoked  []string       // the tokens that were sent to the revocation endpoint
+	requests map[string]int        // to the token endpoint, by grant type
+	forms    map[string]url.Values // of the last of them
+	served   map[string]int        // requests for the resource that were allowed, by idempotency key
+	rejected int                   // and those that were not
+	revoked  []string              // the tokens that were sent to the revocation endpoint
 }
 
 type grant struct{ challenge, redirect string }
@@ -71,7 +72,7 @@ func Start(t *testing.T) *Server {
 	}
 	s := &Server{
 		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true, revokeStatus: http.StatusOK, secret: ClientSecret,
-		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, served: map[string]int{},
+		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, forms: map[string]url.Values{}, served: map[string]int{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", s.authorize)
@@ -134,6 +135,13 @@ func (s *Server) Requests(grantType string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[grantType]
+}
+
+// Form returns the parameters of the last request to the token endpoint with a grant type.
+func (s *Server) Form(grantType string) url.Values {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.forms[grantType]
 }
 
 // Served returns how many requests for the resource were allowed, by their idempotency
@@ -219,6 +227,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests[r.PostForm.Get("grant_type")]++
+	s.forms[r.PostForm.Get("grant_type")] = r.PostForm
 	if s.respond != nil {
 		s.respond(w, r)
 		return

@@ -5037,8 +5037,12 @@ export interface components {
             scopes?: string[];
             /** @description `oauth2`: what separates scopes. Defaults to a space. */
             scope_separator?: string;
-            /** @description `oauth2`: further parameters of `authorize_url`. */
+            /** @description `oauth2`: further parameters of `authorize_url`. Those that Stepmill sets, such as `client_id`, `redirect_uri`, `state` and `scope`, are rejected. */
             params?: {
+                [key: string]: string;
+            };
+            /** @description `oauth2`: further parameters of the request for the first token and of requests with client credentials, such as `audience` or `resource`, not of refreshes. Those that Stepmill sets, such as `client_secret`, `code` and `grant_type`, are rejected. */
+            token_params?: {
                 [key: string]: string;
             };
             /**

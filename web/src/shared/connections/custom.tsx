@@ -1,9 +1,8 @@
 import type { ApiError } from "@/api/error";
-import { Button, IconButton } from "@/ui/button";
 import { Field, NativeSelect, TextArea, TextInput } from "@/ui/field";
-import { PlusIcon, TrashIcon } from "@/ui/icons";
-import type { CustomDraft, Grant, Placement } from "./form";
+import type { CustomDraft, Grant, Param, Placement } from "./form";
 import { RedirectUrl } from "./redirect-url";
+import { ValueRows } from "./value-rows";
 
 interface CustomFormProps {
 	kind: string;
@@ -46,11 +45,18 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 				/>
 			</Field>
 			{kind === "api_key" && (
-				<Placements
-					placements={draft.placements}
+				<ValueRows
+					legend="Where the key goes"
+					noun="place"
+					places={places}
+					fresh={{ where: "header", name: "", value: "${{ secret.key }}" }}
+					required
+					rows={draft.placements}
 					onChange={(placements) => set({ placements })}
 					error={problem("apply")}
-				/>
+				>
+					<code className="font-mono">{"${{ secret.key }}"}</code> stands for the key, which you enter below.
+				</ValueRows>
 			)}
 			{kind === "oauth2" && (
 				<>
@@ -101,6 +107,19 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 					/>
 				</Field>
 			)}
+			{kind === "oauth2" && (
+				<ValueRows
+					legend="Further parameters"
+					noun="parameter"
+					places={consents ? targets : targets.slice(1)}
+					fresh={{ where: "token", name: "", value: "" }}
+					rows={draft.params}
+					onChange={(params) => set({ params })}
+					error={problem("params") ?? problem("token_params")}
+				>
+					Such as an audience for the token. They are not secret.
+				</ValueRows>
+			)}
 			{kind === "oauth2" && consents && <RedirectUrl serviceName="the service" />}
 			{url("test_url", "Test URL", "A URL on one of the hosts that responds with an error if the credential is wrong.")}
 		</>
@@ -119,70 +138,14 @@ const sources = [
 	{ value: "issuer", label: "Discover them from the issuer" },
 ];
 
+const targets: { value: Param["where"]; label: string }[] = [
+	{ value: "authorize", label: "Authorize URL" },
+	{ value: "token", label: "Token request" },
+];
+
 const issuerHint = "Such as https://id.example.com. Its OpenID or OAuth metadata has the other addresses.";
 
-interface PlacementsProps {
-	placements: readonly Placement[];
-	onChange: (placements: Placement[]) => void;
-	error?: string;
-}
-
-const places = [
+const places: { value: Placement["where"]; label: string }[] = [
 	{ value: "header", label: "Header" },
 	{ value: "query", label: "Query" },
 ];
-
-function Placements({ placements, onChange, error }: PlacementsProps) {
-	const set = (at: number, patch: Partial<Placement>) =>
-		onChange(placements.map((one, i) => (i === at ? { ...one, ...patch } : one)));
-	return (
-		<fieldset className="flex min-w-0 flex-col gap-2">
-			<legend className="mb-1 font-medium">Where the key goes</legend>
-			{placements.map((one, i) => (
-				// biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity, and are only removed by the person who edits them
-				<div key={i} className="flex min-w-0 flex-wrap items-center gap-2">
-					<NativeSelect
-						aria-label={`Place ${i + 1}`}
-						className="w-24"
-						options={places}
-						value={one.where}
-						onChange={(event) => set(i, { where: event.target.value as Placement["where"] })}
-					/>
-					<TextInput
-						aria-label={`Name of place ${i + 1}`}
-						className="!w-36 font-mono text-12"
-						value={one.name}
-						onChange={(event) => set(i, { name: event.target.value })}
-					/>
-					<TextInput
-						aria-label={`Value of place ${i + 1}`}
-						className="!w-auto min-w-40 flex-1 font-mono text-12"
-						value={one.value}
-						onChange={(event) => set(i, { value: event.target.value })}
-					/>
-					{placements.length > 1 && (
-						<IconButton
-							small
-							icon={TrashIcon}
-							label={`Remove place ${i + 1}`}
-							onClick={() => onChange(placements.filter((_, at) => at !== i))}
-						/>
-					)}
-				</div>
-			))}
-			<Button
-				small
-				kind="quiet"
-				icon={PlusIcon}
-				className="self-start"
-				onClick={() => onChange([...placements, { where: "header", name: "", value: "${{ secret.key }}" }])}
-			>
-				Add a place
-			</Button>
-			{error && <p className="text-12 break-words text-failed">{error}</p>}
-			<p className="text-12 text-muted">
-				<code className="font-mono">{"${{ secret.key }}"}</code> stands for the key, which you enter below.
-			</p>
-		</fieldset>
-	);
-}

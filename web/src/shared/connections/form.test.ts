@@ -74,6 +74,27 @@ describe("a custom connection", () => {
 		});
 	});
 
+	it("has further parameters of the authorize URL and of token requests", () => {
+		const was = {
+			hosts: ["a.example"],
+			grant: "authorization_code",
+			authorize_url: "https://a.example/a",
+			token_url: "https://a.example/t",
+			params: { prompt: "consent" },
+			token_params: { audience: "https://a.example/" },
+		} as Definition;
+		const draft = customDraft(was);
+		expect(draft.params).toEqual([
+			{ where: "authorize", name: "prompt", value: "consent" },
+			{ where: "token", name: "audience", value: "https://a.example/" },
+		]);
+		expect(definitionOf("oauth2", draft, was)).toEqual(was);
+		const fresh = { where: "token", name: "", value: "" } as const;
+		expect(definitionOf("oauth2", { ...draft, params: [fresh] }, was)).not.toHaveProperty("token_params");
+		const { params, token_params } = definitionOf("oauth2", { ...draft, grant: "client_credentials" }, was);
+		expect([params, token_params]).toEqual([undefined, was.token_params]);
+	});
+
 	it("is defined once its kind has the URLs that it needs", () => {
 		const draft = { ...emptyCustom, hosts: "a.example", token_url: "https://a.example/t" };
 		expect(isDefined("bearer", emptyCustom)).toBe(false);

@@ -9,6 +9,13 @@ export interface Placement {
 	readonly value: string;
 }
 
+/** A further parameter of the OAuth 2 protocol: of the URL where people consent, or of requests for tokens. */
+export interface Param {
+	readonly where: "authorize" | "token";
+	readonly name: string;
+	readonly value: string;
+}
+
 export type Grant = NonNullable<Definition["grant"]>;
 
 /** The definition of a custom connection as it is entered. */
@@ -24,6 +31,7 @@ export interface CustomDraft {
 	readonly token_url: string;
 	readonly revoke_url: string;
 	readonly scopes: string;
+	readonly params: readonly Param[];
 	readonly service: string;
 }
 
@@ -38,6 +46,7 @@ export const emptyCustom: CustomDraft = {
 	token_url: "",
 	revoke_url: "",
 	scopes: "",
+	params: [],
 	service: "",
 };
 
@@ -114,8 +123,8 @@ const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 /** definitionOf returns the definition of a custom connection. Members of `base` that the form does not edit stay. */
 export function definitionOf(kind: string, draft: CustomDraft, base?: Definition | null): Definition {
 	const out: Record<string, unknown> = { ...base, hosts: list(draft.hosts) };
-	const set = (name: string, value: unknown) => {
-		if (value === "" || (Array.isArray(value) && value.length === 0)) delete out[name];
+	const set = (name: string, value: string | string[] | Record<string, string>) => {
+		if (value === "" || (typeof value === "object" && Object.keys(value).length === 0)) delete out[name];
 		else out[name] = value;
 	};
 	set("test_url", draft.test_url.trim());
@@ -130,6 +139,8 @@ export function definitionOf(kind: string, draft: CustomDraft, base?: Definition
 		set("authorize_url", grant === "client_credentials" ? "" : shown("authorize_url"));
 		set("token_url", shown("token_url"));
 		set("revoke_url", shown("revoke_url"));
+		set("params", grant === "client_credentials" ? {} : named(draft.params, "authorize"));
+		set("token_params", named(draft.params, "token"));
 	}
 	if (kind === "service_account") set("token_url", draft.token_url.trim());
 	if (kind === "oauth2" || kind === "service_account") set("scopes", list(draft.scopes));
@@ -137,10 +148,14 @@ export function definitionOf(kind: string, draft: CustomDraft, base?: Definition
 	return out as Definition;
 }
 
+/** named returns the values of one place by name, without rows that are empty. */
+function named<W extends string>(rows: readonly { where: W; name: string; value: string }[], where: W) {
+	const given = rows.filter((one) => one.where === where && (one.name.trim() !== "" || one.value !== ""));
+	return Object.fromEntries(given.map(({ name, value }) => [name.trim(), value]));
+}
+
 function applyOf(placements: readonly Placement[], base?: Definition | null) {
-	const at = (where: Placement["where"]) =>
-		Object.fromEntries(placements.filter((one) => one.where === where).map(({ name, value }) => [name.trim(), value]));
-	const [headers, query] = [at("header"), at("query")];
+	const [headers, query] = [named(placements, "header"), named(placements, "query")];
 	return {
 		...(base?.apply?.basic && { basic: base.apply.basic }),
 		...(Object.keys(headers).length > 0 && { headers }),
@@ -150,8 +165,8 @@ function applyOf(placements: readonly Placement[], base?: Definition | null) {
 
 /** customDraft returns what was entered for the definition of a custom connection. */
 export function customDraft(definition: Definition): CustomDraft {
-	const placed = (where: Placement["where"], values: Record<string, string> = {}) =>
-		Object.entries(values).map(([name, value]): Placement => ({ where, name, value }));
+	const placed = <W extends string>(where: W, values: Record<string, string> = {}) =>
+		Object.entries(values).map(([name, value]) => ({ where, name, value }));
 	return {
 		hosts: definition.hosts.join("\n"),
 		placements: [...placed("header", definition.apply?.headers), ...placed("query", definition.apply?.query)],
@@ -163,6 +178,7 @@ export function customDraft(definition: Definition): CustomDraft {
 		token_url: definition.token_url ?? "",
 		revoke_url: definition.revoke_url ?? "",
 		scopes: (definition.scopes ?? []).join(" "),
+		params: [...placed("authorize", definition.params), ...placed("token", definition.token_params)],
 		service: definition.service ?? "",
 	};
 }

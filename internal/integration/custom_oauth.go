@@ -1,0 +1,47 @@
+package integration
+
+import (
+	"maps"
+	"slices"
+)
+
+// ownParams are the parameters that Stepmill sets itself in the URL where people consent
+// or in requests for tokens, with what to use instead. A custom connection cannot set
+// them: its definition must not change which client asks, for whom, or where the answer
+// goes.
+var ownParams = map[string]string{
+	"client_id":             "enter it as the field client_id",
+	"client_secret":         "enter it as the field client_secret",
+	"client_assertion":      "remove it",
+	"client_assertion_type": "remove it",
+	"response_type":         "remove it",
+	"redirect_uri":          "remove it",
+	"state":                 "remove it",
+	"scope":                 "use scopes",
+	"code_challenge":        "use pkce",
+	"code_challenge_method": "use pkce",
+	"code_verifier":         "use pkce",
+	"request":               "remove it", // it stands for all parameters (RFC 9101), and so does request_uri
+	"request_uri":           "remove it",
+	"grant_type":            "use grant",
+	"code":                  "remove it",
+	"device_code":           "remove it",
+	"refresh_token":         "remove it",
+}
+
+// params compiles the further parameters of a request of the OAuth protocol.
+func (p *customParser) params(member string, given map[string]string) map[string]Template {
+	out := map[string]Template{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		pointer := at("/"+member, name)
+		instead, own := ownParams[name]
+		switch {
+		case own:
+			p.fail(pointer, "is set by Stepmill: "+instead)
+		case name == "":
+			p.fail(pointer, "needs a name")
+		}
+		out[name] = p.constant(pointer, given[name])
+	}
+	return out
+}
