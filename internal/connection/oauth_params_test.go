@@ -116,3 +116,47 @@ func TestReservedParams(t *testing.T) {
 	})
 	faulttest.Want(t, err, fault.InvalidRequest, "/definition/token_params")
 }
+
+// TestTokenBody checks in which form parameters are sent: for a first token, a refresh
+// and a revocation.
+func TestTokenBody(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ more, media string }{
+		{"", "application/x-www-form-urlencoded"},
+		{`, "token_body": "form"`, "application/x-www-form-urlencoded"},
+		{`, "token_body": "json"`, "application/json"},
+		{`, "token_body": "json", "client_auth": "body"`, "application/json"},
+	} {
+		in, s := newInstallation(t), oauthserver.Start(t)
+		address, err := in.Connect(t.Context(), in.owner, connection.New{
+			Name: "shop", Auth: integration.OAuth2, Fields: client,
+			Definition: definition(s, fmt.Sprintf(`, "authorize_url": %q, "revoke_url": %q %s`, s.URL+"/authorize", s.URL+"/revoke", tc.more)),
+		}, redirect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := func(what string) {
+			t.Helper()
+			if media := s.Media(); media != tc.media {
+				t.Errorf("%s: %s is sent as %s", tc.more, what, media)
+			}
+		}
+		c, err := in.Complete(t.Context(), in.owner, s.Consent(t, address))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want("the code")
+		s.ExpireAll()
+		if err := in.call(in.Service, s, "shop"); err != nil || s.Requests("refresh_token") != 1 {
+			t.Fatal(err)
+		}
+		want("a refresh")
+		if err := in.Delete(t.Context(), in.owner, c.ID); err != nil || len(s.Revoked()) != 1 {
+			t.Fatal(err)
+		}
+		want("a revocation")
+	}
+	in, s := newInstallation(t), oauthserver.Start(t)
+	_, err := in.Create(t.Context(), in.owner, connection.New{Name: "shop", Auth: integration.OAuth2, Fields: client, Definition: definition(s, `, "token_body": "xml"`)})
+	faulttest.Want(t, err, fault.InvalidRequest, "/definition/token_body")
+}

@@ -65,6 +65,7 @@ func TestUpdateNeedsSecretsAgain(t *testing.T) {
 		"another client":                {withClient, "", map[string]string{"client_id": "d"}, "/fields/client_secret"},
 		"credentials in the body":       {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "client_auth": "body", "scopes": ["read", "list"]}`, nil, "/fields/client_secret"},
 		"another audience":              {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "token_params": {"audience": "admin"}, "scopes": ["read", "list"]}`, nil, "/fields/client_secret"},
+		"token requests in JSON":        {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "token_body": "json", "scopes": ["read", "list"]}`, nil, "/fields/client_secret"},
 		"another host of an own GitLab": {withHost, "", map[string]string{"host": "evil.example.com"}, "/fields/token"},
 		"fewer hosts":                   {withToken, `{"hosts": ["API.example.com."]}`, nil, ""},
 		"fewer scopes":                  {withClient, `{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token", "scopes": ["list"]}`, nil, ""},

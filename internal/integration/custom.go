@@ -44,6 +44,7 @@ type custom struct {
 	Params         map[string]string `json:"params"`
 	TokenParams    map[string]string `json:"token_params"`
 	ClientAuth     string            `json:"client_auth"`
+	TokenBody      string            `json:"token_body"`
 	PKCE           *bool             `json:"pkce"`
 	// IssRequired reports whether the provider names itself in each answer to a request
 	// for consent (RFC 9207).
@@ -104,10 +105,11 @@ func (p *customParser) parse() *Integration {
 		p.fail("/hosts", "is required: the hosts that may receive the credential")
 	}
 	p.checkMembers()
+	body := cmp.Or(p.TokenBody, "form")
 	a := Auth{
 		ID: p.kind.name, Kind: p.kind.name, Label: p.kind.name, Fields: slices.Clone(p.kind.fields), Service: p.Service,
 		Scopes: p.Scopes, ScopeSeparator: cmp.Or(p.ScopeSeparator, " "), ScopeParam: "scope",
-		ClientAuth: cmp.Or(p.ClientAuth, "basic"), TokenBody: "form", RevokeBody: "form", RevokeParam: "token", PKCE: p.PKCE == nil || *p.PKCE,
+		ClientAuth: cmp.Or(p.ClientAuth, "basic"), TokenBody: body, RevokeBody: body, RevokeParam: "token", PKCE: p.PKCE == nil || *p.PKCE,
 		Issuer: p.Issuer, IssRequired: p.IssRequired != nil && *p.IssRequired,
 	}
 	p.parseApply(&a)
@@ -135,6 +137,7 @@ func (p *customParser) checkMembers() {
 		{"params", p.Params != nil},
 		{"token_params", p.TokenParams != nil},
 		{"client_auth", p.ClientAuth != ""},
+		{"token_body", p.TokenBody != ""},
 		{"pkce", p.PKCE != nil},
 		{"iss_required", p.IssRequired != nil},
 		{"service", p.Service != ""},
@@ -147,6 +150,9 @@ func (p *customParser) checkMembers() {
 	}
 	if p.ClientAuth != "" && p.ClientAuth != "basic" && p.ClientAuth != "body" {
 		p.fail("/client_auth", "must be basic or body")
+	}
+	if p.TokenBody != "" && p.TokenBody != "form" && p.TokenBody != "json" {
+		p.fail("/token_body", "must be form or json")
 	}
 	switch {
 	case p.Grant != "" && p.Grant != grantCode && p.Grant != grantClient:

@@ -56,6 +56,7 @@ type Server struct {
 	issued   []string
 	requests map[string]int        // to the token endpoint, by grant type
 	forms    map[string]url.Values // of the last of them
+	media    string                // of the last request to the token or the revocation endpoint
 	served   map[string]int        // requests for the resource that were allowed, by idempotency key
 	rejected int                   // and those that were not
 	revoked  []string              // the tokens that were sent to the revocation endpoint
@@ -144,6 +145,14 @@ func (s *Server) Form(grantType string) url.Values {
 	return s.forms[grantType]
 }
 
+// Media returns the content type of the last request to the token or the revocation
+// endpoint.
+func (s *Server) Media() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.media
+}
+
 // Served returns how many requests for the resource were allowed, by their idempotency
 // key.
 func (s *Server) Served() map[string]int {
@@ -209,7 +218,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
+	if err := parseParams(r); err != nil {
 		fail(w, "invalid_request", err.Error())
 		return
 	}
@@ -228,6 +237,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.requests[r.PostForm.Get("grant_type")]++
 	s.forms[r.PostForm.Get("grant_type")] = r.PostForm
+	s.media = r.Header.Get("Content-Type")
 	if s.respond != nil {
 		s.respond(w, r)
 		return
@@ -256,6 +266,20 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// parseParams reads the parameters of a request, which are a form or JSON, into its form.
+func parseParams(r *http.Request) error {
+	if r.Header.Get("Content-Type") != "application/json" {
+		return r.ParseForm()
+	}
+	var members map[string]string
+	err := json.NewDecoder(r.Body).Decode(&members)
+	r.PostForm = url.Values{}
+	for name, value := range members {
+		r.PostForm.Set(name, value)
+	}
+	return err
 }
 
 // check returns the error of a request for a token, or "".
@@ -321,12 +345,12 @@ func fail(w http.ResponseWriter, code, description string) {
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := r.ParseForm(); err != nil || !s.isClient(r) {
+	if err := parseParams(r); err != nil || !s.isClient(r) {
 		fail(w, "invalid_client", "the client is unknown")
 		return
 	}
 	token := r.PostForm.Get("token")
-	s.revoked = append(s.revoked, token)
+	s.revoked, s.media = append(s.revoked, token), r.Header.Get("Content-Type")
 	if s.revokeStatus == http.StatusOK {
 		delete(s.access, token)
 		delete(s.refresh, token)

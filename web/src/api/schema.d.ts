@@ -5052,6 +5052,12 @@ export interface components {
              */
             client_auth?: "basic" | "body";
             /**
+             * @description `oauth2`: whether requests for tokens and revocations are forms, as RFC 6749 says, or JSON.
+             * @default form
+             * @enum {string}
+             */
+            token_body?: "form" | "json";
+            /**
              * @description `oauth2`: whether consents use PKCE.
              * @default true
              */

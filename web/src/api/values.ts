@@ -43,6 +43,7 @@ export const connectionStatusValues = ["untested","connected","failing","needs_r
 export const connectionAccessValues = ["everyone","members","owner"] as const;
 export const connectionDefinitionGrantValues = ["authorization_code","client_credentials"] as const;
 export const connectionDefinitionClientAuthValues = ["basic","body"] as const;
+export const connectionDefinitionTokenBodyValues = ["form","json"] as const;
 export const tableColumnTypeValues = ["text","number","boolean","time","json","file"] as const;
 export const evaluationValueTypeValues = ["null","boolean","number","string","list","object"] as const;
 export const scopeNameValues = ["read","write","execute","admin"] as const;

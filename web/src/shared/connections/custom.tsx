@@ -108,6 +108,15 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 				</Field>
 			)}
 			{kind === "oauth2" && (
+				<Field label="Token requests" error={problem("token_body")}>
+					<NativeSelect
+						value={draft.token_body}
+						onChange={(event) => set({ token_body: event.target.value as CustomDraft["token_body"] })}
+						options={bodies}
+					/>
+				</Field>
+			)}
+			{kind === "oauth2" && (
 				<ValueRows
 					legend="Further parameters"
 					noun="parameter"
@@ -136,6 +145,11 @@ const grants = [
 const sources = [
 	{ value: "urls", label: "Enter them" },
 	{ value: "issuer", label: "Discover them from the issuer" },
+];
+
+const bodies = [
+	{ value: "form", label: "As a form, as the standard says" },
+	{ value: "json", label: "As JSON" },
 ];
 
 const targets: { value: Param["where"]; label: string }[] = [

@@ -95,6 +95,15 @@ describe("a custom connection", () => {
 		expect([params, token_params]).toEqual([undefined, was.token_params]);
 	});
 
+	it("sends token requests as a form unless it says otherwise", () => {
+		const was = { hosts: ["a.example"], grant: "client_credentials", token_url: "https://a.example/t" } as Definition;
+		expect(definitionOf("oauth2", customDraft(was), was)).toEqual(was);
+		const json = definitionOf("oauth2", { ...customDraft(was), token_body: "json" }, was);
+		expect(json).toEqual({ ...was, token_body: "json" });
+		expect(definitionOf("oauth2", customDraft(json), json)).toEqual(json);
+		expect(definitionOf("oauth2", { ...customDraft(json), token_body: "form" }, json).token_body).toBe("form");
+	});
+
 	it("is defined once its kind has the URLs that it needs", () => {
 		const draft = { ...emptyCustom, hosts: "a.example", token_url: "https://a.example/t" };
 		expect(isDefined("bearer", emptyCustom)).toBe(false);

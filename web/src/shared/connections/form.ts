@@ -32,6 +32,7 @@ export interface CustomDraft {
 	readonly revoke_url: string;
 	readonly scopes: string;
 	readonly params: readonly Param[];
+	readonly token_body: NonNullable<Definition["token_body"]>;
 	readonly service: string;
 }
 
@@ -47,6 +48,7 @@ export const emptyCustom: CustomDraft = {
 	revoke_url: "",
 	scopes: "",
 	params: [],
+	token_body: "form",
 	service: "",
 };
 
@@ -141,6 +143,7 @@ export function definitionOf(kind: string, draft: CustomDraft, base?: Definition
 		set("revoke_url", shown("revoke_url"));
 		set("params", grant === "client_credentials" ? {} : named(draft.params, "authorize"));
 		set("token_params", named(draft.params, "token"));
+		if (draft.token_body !== (base?.token_body ?? "form")) out.token_body = draft.token_body;
 	}
 	if (kind === "service_account") set("token_url", draft.token_url.trim());
 	if (kind === "oauth2" || kind === "service_account") set("scopes", list(draft.scopes));
@@ -179,6 +182,7 @@ export function customDraft(definition: Definition): CustomDraft {
 		revoke_url: definition.revoke_url ?? "",
 		scopes: (definition.scopes ?? []).join(" "),
 		params: [...placed("authorize", definition.params), ...placed("token", definition.token_params)],
+		token_body: definition.token_body ?? "form",
 		service: definition.service ?? "",
 	};
 }
