@@ -342,7 +342,7 @@ func (s *Service) obtain(ctx context.Context, actor auth.Actor, c *opened, wait 
 	}
 	answer, err := s.exchangeCode(ctx, c, wait, callback.Get("code"))
 	if err != nil {
-		return fault.New(fault.ConsentRefused, "%v. Check the client ID and secret and the token URL, and connect again", err)
+		return fault.New(fault.ConsentRefused, "%v. Check the client ID and %s and the token URL, and connect again", err, c.clientCredential())
 	}
 	c.secrets.Token, c.ExpiresAt = &answer.token, answer.token.ExpiresAt
 	env = c.env()

@@ -171,6 +171,11 @@ func (s *Service) setFields(c *opened, fields map[string]string) (err error) {
 			problems = append(problems, fault.Detail{Pointer: "/fields/key", Message: err.Error()})
 		}
 	}
+	if c.auth.ClientAuth == integration.PrivateKeyJWT && len(problems) == 0 {
+		if _, err := parseClientKey(c.secrets.Fields["private_key"]); err != nil {
+			problems = append(problems, fault.Detail{Pointer: "/fields/private_key", Message: err.Error()})
+		}
+	}
 	if len(problems) > 0 {
 		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
 	}

@@ -78,6 +78,9 @@ func (e *tokenError) advice(c *opened) string {
 		if c.Integration != "" && c.auth.NeedsConsent() {
 			return fmt.Sprintf("check the client ID and secret of the OAuth app %q for %s, and reconnect", c.client().id, c.service.Name)
 		}
+		if c.auth.ClientAuth == integration.PrivateKeyJWT {
+			return "check the client ID, and that the service knows the public key and the key ID, and reconnect"
+		}
 		return "check the client ID and secret, and reconnect"
 	case "unauthorized_client", "unsupported_grant_type":
 		return "allow this grant for the client at the service, and reconnect"
@@ -117,6 +120,10 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 	}
 	header.Set("Accept", "application/json")
 	switch app := c.client(); {
+	case c.auth.ClientAuth == integration.PrivateKeyJWT:
+		if err := c.assertClient(params); err != nil {
+			return nil, err
+		}
 	case c.auth.ClientAuth == "basic" && app.id != "":
 		r := http.Request{Header: header}
 		r.SetBasicAuth(url.QueryEscape(app.id), url.QueryEscape(app.secret))
@@ -140,7 +147,7 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 func secretsOf(app oauthClient, params url.Values) []string {
 	out := []string{app.secret, url.QueryEscape(app.secret), basicCredential(url.QueryEscape(app.id), url.QueryEscape(app.secret))}
 	for name, values := range params {
-		if !slices.Contains([]string{"grant_type", "client_id", "redirect_uri", "scope", "audience", "resource"}, name) {
+		if !slices.Contains([]string{"grant_type", "client_id", "client_assertion_type", "redirect_uri", "scope", "audience", "resource"}, name) {
 			out = append(out, values...)
 		}
 	}

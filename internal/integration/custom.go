@@ -148,8 +148,8 @@ func (p *customParser) checkMembers() {
 			p.fail("/"+member.name, "does not belong to a connection of the kind "+p.kind.name)
 		}
 	}
-	if p.ClientAuth != "" && p.ClientAuth != "basic" && p.ClientAuth != "body" {
-		p.fail("/client_auth", "must be basic or body")
+	if p.ClientAuth != "" && p.ClientAuth != "basic" && p.ClientAuth != "body" && p.ClientAuth != PrivateKeyJWT {
+		p.fail("/client_auth", "must be basic, body or "+PrivateKeyJWT)
 	}
 	if p.TokenBody != "" && p.TokenBody != "form" && p.TokenBody != "json" {
 		p.fail("/token_body", "must be form or json")
@@ -256,14 +256,12 @@ func (p *customParser) parseURLs(a *Auth) {
 		}
 	}
 	a.Params, a.TokenParams = p.params("params", p.Params), p.params("token_params", p.TokenParams)
-	if p.kind.name == OAuth2 {
+	switch {
+	case p.kind.name == OAuth2 && p.ClientAuth == PrivateKeyJWT:
+		a.Fields = signingClientFields()
+	case p.kind.name == OAuth2:
 		a.Fields = clientFields(p.AuthorizeURL != "")
 	}
-}
-
-// clientFields are the client that tokens are issued to.
-func clientFields(secretIsOptional bool) []Field {
-	return []Field{{Name: "client_id", Title: "Client ID"}, {Name: "client_secret", Title: "Client secret", Secret: true, Optional: secretIsOptional}}
 }
 
 // url compiles an absolute URL without expressions.

@@ -5,6 +5,24 @@ import (
 	"slices"
 )
 
+// PrivateKeyJWT is the client authentication with a signed assertion (RFC 7523, section
+// 2.2) instead of a secret. Only custom connections have it.
+const PrivateKeyJWT = "private_key_jwt"
+
+// clientFields are the client that tokens are issued to. A public client has no secret.
+func clientFields(secretIsOptional bool) []Field {
+	return []Field{{Name: "client_id", Title: "Client ID"}, {Name: "client_secret", Title: "Client secret", Secret: true, Optional: secretIsOptional}}
+}
+
+// signingClientFields are a client that authenticates with PrivateKeyJWT.
+func signingClientFields() []Field {
+	return []Field{
+		{Name: "client_id", Title: "Client ID"},
+		{Name: "private_key", Title: "Private key", Secret: true, Format: FormatPEM, Help: "In PEM format: RSA, EC or Ed25519."},
+		{Name: "key_id", Title: "Key ID", Optional: true},
+	}
+}
+
 // ownParams are the parameters that Stepmill sets itself in the URL where people consent
 // or in requests for tokens, with what to use instead. A custom connection cannot set
 // them: its definition must not change which client asks, for whom, or where the answer

@@ -40,10 +40,11 @@ const (
 	FormatHost      = "host"       // a host name, optionally with a port
 	FormatHostLabel = "host_label" // one part of a host name, such as a subdomain
 	FormatJSON      = "json"       // a JSON object, such as a key file
+	FormatPEM       = "pem"        // a key in PEM, on several lines
 )
 
 // Formats returns the formats of fields.
-func Formats() []string { return []string{FormatHost, FormatHostLabel, FormatJSON} }
+func Formats() []string { return []string{FormatHost, FormatHostLabel, FormatJSON, FormatPEM} }
 
 // The maximum sizes of values in bytes, and the maximum number of secrets of a
 // connection.
@@ -72,7 +73,7 @@ func (f *Field) Check(value string) error {
 		return fmt.Errorf("must be at most %d KiB long", limit>>10)
 	case !utf8.ValidString(value):
 		return errors.New("must be valid UTF-8")
-	case f.Format != FormatJSON && strings.ContainsFunc(value, unicode.IsControl):
+	case f.Format != FormatJSON && f.Format != FormatPEM && strings.ContainsFunc(value, unicode.IsControl):
 		return errors.New("must be a single line without control characters")
 	case len(f.Enum) > 0 && !f.allows(value):
 		return fmt.Errorf("must be one of %s", f.choices())

@@ -108,7 +108,7 @@ type Auth struct {
 	// TokenParams are added to the request for the first token and to requests with
 	// client credentials, not to refreshes. Those of a manifest may replace grant_type.
 	TokenParams map[string]Template
-	ClientAuth  string // "basic" or "body": where the client id and secret go
+	ClientAuth  string // "basic" or "body": where the client id and secret go; or PrivateKeyJWT
 	TokenBody   string // "form" or "json"
 	RevokeBody  string // "form" or "json"
 	PKCE        bool

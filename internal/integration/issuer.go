@@ -108,6 +108,8 @@ func (m ServerMetadata) clientAuth() (string, error) {
 		return "basic", nil
 	case has("client_secret_post") || has("none"):
 		return "body", nil
+	case has(PrivateKeyJWT):
+		return "", fmt.Errorf("accepts no client secret: set client_auth to %s, and enter a private key", PrivateKeyJWT)
 	}
 	return "", fmt.Errorf("accepts clients only by %s: Stepmill needs client_secret_basic or client_secret_post", strings.Join(m.ClientAuth, ", "))
 }

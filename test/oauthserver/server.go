@@ -5,6 +5,7 @@ package oauthserver
 
 import (
 	"cmp"
+	"crypto"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -18,6 +19,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 )
 
 // The client that is registered at the server.
@@ -47,8 +51,10 @@ type Server struct {
 	echoes bool
 	// revokeStatus is the status of the revocation endpoint.
 	revokeStatus int
-	// secret is that of the client.
+	// secret is that of the client, and key its public key if it signs assertions instead.
 	secret string
+	key    crypto.PublicKey
+	jtis   map[string]bool // of the assertions that were used
 
 	codes    map[string]grant     // by code
 	access   map[string]time.Time // access tokens, with their expiry
@@ -73,7 +79,7 @@ func Start(t *testing.T) *Server {
 	}
 	s := &Server{
 		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true, revokeStatus: http.StatusOK, secret: ClientSecret,
-		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, forms: map[string]url.Values{}, served: map[string]int{},
+		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, forms: map[string]url.Values{}, jtis: map[string]bool{}, served: map[string]int{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", s.authorize)
@@ -91,11 +97,11 @@ func (s *Server) Set(change func(*Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := Settings{
-		Life: s.life, Delay: s.delay, Fails: s.fails, Before: s.before, Respond: s.respond, Rotates: s.rotates, Echoes: s.echoes, RevokeStatus: s.revokeStatus, Secret: s.secret,
+		Life: s.life, Delay: s.delay, Fails: s.fails, Before: s.before, Respond: s.respond, Rotates: s.rotates, Echoes: s.echoes, RevokeStatus: s.revokeStatus, Secret: s.secret, Key: s.key,
 	}
 	change(&now)
 	s.life, s.delay, s.fails, s.before, s.respond = now.Life, now.Delay, now.Fails, now.Before, now.Respond
-	s.rotates, s.echoes, s.revokeStatus, s.secret = now.Rotates, now.Echoes, now.RevokeStatus, now.Secret
+	s.rotates, s.echoes, s.revokeStatus, s.secret, s.key = now.Rotates, now.Echoes, now.RevokeStatus, now.Secret, now.Key
 }
 
 // Settings is how the server behaves.
@@ -114,6 +120,9 @@ type Settings struct {
 	// unless it is 200.
 	RevokeStatus int
 	Secret       string // of the client; ClientSecret at first
+	// Key is the public key of a client that authenticates with signed assertions, for
+	// the token URL, and not with its secret.
+	Key crypto.PublicKey
 }
 
 // RevokeAll makes every token that was issued invalid.
@@ -314,11 +323,33 @@ func (s *Server) check(r *http.Request) string {
 
 // isClient reports whether a request has the credentials of the client.
 func (s *Server) isClient(r *http.Request) bool {
+	if s.key != nil {
+		return s.isSigned(r)
+	}
 	id, secret, basic := r.BasicAuth()
 	if !basic {
 		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	}
 	return id == ClientID && secret == s.secret
+}
+
+// isSigned reports whether a request has a valid assertion of the client, by the rules of
+// RFC 7523, section 3. An assertion can be used once.
+func (s *Server) isSigned(r *http.Request) bool {
+	all := []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA}
+	token, err := jwt.ParseSigned(r.PostForm.Get("client_assertion"), all)
+	if err != nil {
+		return false
+	}
+	var claims jwt.Claims
+	if token.Claims(s.key, &claims) != nil {
+		return false
+	}
+	expected := jwt.Expected{Issuer: ClientID, Subject: ClientID, AnyAudience: jwt.Audience{s.URL + "/token"}, Time: time.Now()}
+	isFresh := claims.ID != "" && !s.jtis[claims.ID] && claims.Expiry != nil && time.Until(claims.Expiry.Time()) < 10*time.Minute
+	s.jtis[claims.ID] = true
+	return isFresh && len(claims.Audience) == 1 && claims.Validate(expected) == nil && !r.PostForm.Has("client_secret") && r.Header.Get("Authorization") == "" &&
+		r.PostForm.Get("client_assertion_type") == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 }
 
 func (s *Server) issue(kind string) string {

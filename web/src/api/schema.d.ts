@@ -4023,7 +4023,7 @@ export interface components {
             }[];
             /** @description A regular expression that the whole value must match. */
             pattern: string | null;
-            /** @description `host` is a host name, optionally with a port, `host_label` one part of a host name, such as a subdomain, and `json` a JSON object, such as a key file. */
+            /** @description `host` is a host name, optionally with a port, `host_label` one part of a host name, such as a subdomain, `json` a JSON object, such as a key file, and `pem` a key in PEM format. */
             format: string | null;
             example: string | null;
         };
@@ -5006,7 +5006,7 @@ export interface components {
             definition?: components["schemas"]["ConnectionDefinition"];
         };
         /**
-         * @description The values that the way to authenticate asks for, secrets included. For a custom connection: `bearer` has `token`, `basic` has `username` and `password`, `oauth2` has `client_id` and `client_secret`, `service_account` has `key`, the content of the key file, and `subject`, `aws_sigv4` has `access_key_id`, `secret_access_key`, `region` and `session_token`, and `api_key` has one for each `secret.<name>` in `apply`.
+         * @description The values that the way to authenticate asks for, secrets included. For a custom connection: `bearer` has `token`, `basic` has `username` and `password`, `oauth2` has `client_id` and `client_secret` or, with `client_auth: private_key_jwt`, `private_key` and `key_id`, `service_account` has `key`, the content of the key file, and `subject`, `aws_sigv4` has `access_key_id`, `secret_access_key`, `region` and `session_token`, and `api_key` has one for each `secret.<name>` in `apply`.
          *
          *     A connection has at most 32 secrets. A secret has 4 characters to 64 KiB, all of them together at most 256 KiB, and any other field at most 16 KiB.
          */
@@ -5046,11 +5046,11 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description `oauth2`: whether the client id and secret go into a header or into the body of a token request.
+             * @description `oauth2`: whether the client id and secret go into a header or into the body of a token request, or the client signs an assertion with its `private_key` instead (RFC 7523). The assertion is for the `issuer` or, without one, for the `token_url`.
              * @default basic
              * @enum {string}
              */
-            client_auth?: "basic" | "body";
+            client_auth?: "basic" | "body" | "private_key_jwt";
             /**
              * @description `oauth2`: whether requests for tokens and revocations are forms, as RFC 6749 says, or JSON.
              * @default form

@@ -108,6 +108,15 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 				</Field>
 			)}
 			{kind === "oauth2" && (
+				<Field label="Client authentication" error={problem("client_auth")}>
+					<NativeSelect
+						value={draft.client_auth || (draft.discover ? "" : "basic")}
+						onChange={(event) => set({ client_auth: event.target.value as CustomDraft["client_auth"] })}
+						options={draft.discover ? [{ value: "", label: "What the issuer offers" }, ...clientAuths] : clientAuths}
+					/>
+				</Field>
+			)}
+			{kind === "oauth2" && (
 				<Field label="Token requests" error={problem("token_body")}>
 					<NativeSelect
 						value={draft.token_body}
@@ -145,6 +154,12 @@ const grants = [
 const sources = [
 	{ value: "urls", label: "Enter them" },
 	{ value: "issuer", label: "Discover them from the issuer" },
+];
+
+const clientAuths = [
+	{ value: "basic", label: "Client secret, in a header" },
+	{ value: "body", label: "Client secret, in the body" },
+	{ value: "private_key_jwt", label: "Private key (private_key_jwt)" },
 ];
 
 const bodies = [

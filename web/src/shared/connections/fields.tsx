@@ -53,7 +53,8 @@ function FieldControl({ field, value, onChange }: ControlProps) {
 			/>
 		);
 	}
-	if (field.format === "json") return <KeyFile value={value} title={field.title} onChange={onChange} />;
+	const accept = field.format && keyFiles[field.format];
+	if (accept) return <KeyFile value={value} title={field.title} accept={accept} onChange={onChange} />;
 	return (
 		<TextInput
 			type={field.secret ? "password" : "text"}
@@ -69,7 +70,17 @@ function FieldControl({ field, value, onChange }: ControlProps) {
 /** The larger files are no key files. */
 const maxFile = 64 * 1024;
 
-function KeyFile({ value, title, onChange }: { value: string; title: string; onChange: (value: string) => void }) {
+/** The files that have values of a format. */
+const keyFiles: Record<string, string> = { json: ".json,application/json", pem: ".pem,.key" };
+
+interface KeyFileProps {
+	value: string;
+	title: string;
+	accept: string;
+	onChange: (value: string) => void;
+}
+
+function KeyFile({ value, title, accept, onChange }: KeyFileProps) {
 	const read = async (file: File | undefined) => {
 		if (!file) return;
 		try {
@@ -92,7 +103,7 @@ function KeyFile({ value, title, onChange }: { value: string; title: string; onC
 			/>
 			<input
 				type="file"
-				accept=".json,application/json"
+				accept={accept}
 				aria-label={`Choose a file for ${title}`}
 				className="text-12 text-muted"
 				onChange={(event) => void read(event.target.files?.[0])}

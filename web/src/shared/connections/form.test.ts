@@ -104,6 +104,19 @@ describe("a custom connection", () => {
 		expect(definitionOf("oauth2", { ...customDraft(json), token_body: "form" }, json).token_body).toBe("form");
 	});
 
+	it("asks for a private key instead of a secret if the client signs", () => {
+		const signs = { ...emptyCustom, client_auth: "private_key_jwt" } as const;
+		expect(customFields("oauth2", signs).map(({ name, required }) => [name, required])).toEqual([
+			["client_id", true],
+			["private_key", true],
+			["key_id", false],
+		]);
+		expect(definitionOf("oauth2", signs).client_auth).toBe("private_key_jwt");
+		expect(definitionOf("oauth2", emptyCustom)).not.toHaveProperty("client_auth");
+		const was = { hosts: ["a.example"], client_auth: "body" } as Definition;
+		expect(definitionOf("oauth2", customDraft(was), was).client_auth).toBe("body");
+	});
+
 	it("is defined once its kind has the URLs that it needs", () => {
 		const draft = { ...emptyCustom, hosts: "a.example", token_url: "https://a.example/t" };
 		expect(isDefined("bearer", emptyCustom)).toBe(false);

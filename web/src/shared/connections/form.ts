@@ -32,6 +32,8 @@ export interface CustomDraft {
 	readonly revoke_url: string;
 	readonly scopes: string;
 	readonly params: readonly Param[];
+	/** Empty for what the issuer offers, or a secret in a header. */
+	readonly client_auth: NonNullable<Definition["client_auth"]> | "";
 	readonly token_body: NonNullable<Definition["token_body"]>;
 	readonly service: string;
 }
@@ -48,6 +50,7 @@ export const emptyCustom: CustomDraft = {
 	revoke_url: "",
 	scopes: "",
 	params: [],
+	client_auth: "",
 	token_body: "form",
 	service: "",
 };
@@ -79,6 +82,12 @@ const field = (name: string, title: string, more: Partial<InputField> = {}): Inp
 	...more,
 });
 
+const signingClient = [
+	field("client_id", "Client ID"),
+	field("private_key", "Private key", { secret: true, format: "pem", help: "In PEM format: RSA, EC or Ed25519." }),
+	field("key_id", "Key ID", { required: false, help: "The name of the key at the service." }),
+];
+
 /** customFields returns the fields of a custom connection of a kind. */
 export function customFields(kind: string, draft: CustomDraft): InputField[] {
 	switch (kind) {
@@ -87,6 +96,7 @@ export function customFields(kind: string, draft: CustomDraft): InputField[] {
 		case "basic":
 			return [field("username", "User name"), field("password", "Password", { secret: true })];
 		case "oauth2":
+			if (draft.client_auth === "private_key_jwt") return signingClient;
 			return [
 				field("client_id", "Client ID"),
 				field("client_secret", "Client secret", { secret: true, required: draft.grant === "client_credentials" }),
@@ -143,6 +153,7 @@ export function definitionOf(kind: string, draft: CustomDraft, base?: Definition
 		set("revoke_url", shown("revoke_url"));
 		set("params", grant === "client_credentials" ? {} : named(draft.params, "authorize"));
 		set("token_params", named(draft.params, "token"));
+		set("client_auth", draft.client_auth);
 		if (draft.token_body !== (base?.token_body ?? "form")) out.token_body = draft.token_body;
 	}
 	if (kind === "service_account") set("token_url", draft.token_url.trim());
@@ -182,6 +193,7 @@ export function customDraft(definition: Definition): CustomDraft {
 		revoke_url: definition.revoke_url ?? "",
 		scopes: (definition.scopes ?? []).join(" "),
 		params: [...placed("authorize", definition.params), ...placed("token", definition.token_params)],
+		client_auth: definition.client_auth ?? "",
 		token_body: definition.token_body ?? "form",
 		service: definition.service ?? "",
 	};
