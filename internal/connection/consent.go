@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 	"strings"
@@ -19,27 +17,10 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/uid"
-	"github.com/stepmill/stepmill/internal/vault"
 )
 
 // consentLife is how long a person may take to consent.
 const consentLife = 10 * time.Minute
-
-// Consent is a consent that a person was asked for at a service.
-type Consent struct {
-	StateHash   []byte // of the state parameter, which the service sends back
-	WorkspaceID string
-	UserID      string // who was asked; nobody else can complete it
-	Pending     []byte // sealed
-	ExpiresAt   time.Time
-}
-
-// ConsentStore stores consents until they are completed.
-type ConsentStore interface {
-	InsertConsent(ctx context.Context, c Consent) error
-	// TakeConsent deletes and returns a consent that has not expired.
-	TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (*Consent, error)
-}
 
 // pending is what the completion of a consent needs.
 type pending struct {
@@ -51,6 +32,9 @@ type pending struct {
 	Secret     string            `json:"secret"`
 	// Reconnect is the epoch of the connection that is reconnected; 0 for a new one.
 	Reconnect int64 `json:"reconnect"`
+	// Device is the code of a person who consents on another device; nil for a person who
+	// is sent to the service and back.
+	Device *deviceCode `json:"device,omitempty"`
 	// Given is what the consent has given, if the person still has to confirm it.
 	Given *given `json:"given,omitempty"`
 }
@@ -87,18 +71,27 @@ func compact(text json.RawMessage) []byte {
 // the URL at the service where the person consents. The service sends the browser back
 // to the redirect URL.
 func (s *Service) Connect(ctx context.Context, actor auth.Actor, in New, redirect string) (string, error) {
-	if !namePattern.MatchString(in.Name) {
-		return "", fault.Field("/name", nameRule)
-	}
-	existing, err := s.store.SealedConnection(ctx, actor.Workspace.ID, in.Name)
+	c, err := s.prepare(ctx, actor, in)
 	if err != nil {
 		return "", err
 	}
+	return s.askConsent(ctx, actor, c, redirect, 0)
+}
+
+// prepare returns a connection that needs the consent of a person, as it will be made.
+func (s *Service) prepare(ctx context.Context, actor auth.Actor, in New) (*opened, error) {
+	if !namePattern.MatchString(in.Name) {
+		return nil, fault.Field("/name", nameRule)
+	}
+	existing, err := s.store.SealedConnection(ctx, actor.Workspace.ID, in.Name)
+	if err != nil {
+		return nil, err
+	}
 	if existing != nil {
-		return "", nameTaken(in.Name)
+		return nil, nameTaken(in.Name)
 	}
 	if in, err = s.Discover(ctx, actor, in); err != nil {
-		return "", err
+		return nil, err
 	}
 	now := clock.Now()
 	c := &opened{Connection: Connection{
@@ -106,34 +99,39 @@ func (s *Service) Connect(ctx context.Context, actor auth.Actor, in New, redirec
 		Access: Everyone, CreatedAt: now, CreatedBy: actor.Name(),
 	}}
 	if err := s.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
-		return "", err
+		return nil, err
 	}
-	if err := s.configure(c, in.Fields); err != nil {
-		return "", err
-	}
-	return s.askConsent(ctx, actor, c, redirect, 0)
+	return c, s.configure(c, in.Fields)
 }
 
 // Reconnect begins to renew the consent for a connection. Until it is completed, the
 // connection stays as it is.
 func (s *Service) Reconnect(ctx context.Context, actor auth.Actor, id, redirect string) (string, error) {
-	c, err := s.Get(ctx, actor, id)
-	if err != nil {
-		return "", err
-	}
-	if err := checkChange(actor, c); err != nil {
-		return "", err
-	}
-	now, err := s.readSealed(ctx, c)
+	now, err := s.readForConsent(ctx, actor, id)
 	if err != nil {
 		return "", err
 	}
 	return s.askConsent(ctx, actor, now, redirect, now.Epoch)
 }
 
+// readForConsent reads a connection whose consent is renewed.
+func (s *Service) readForConsent(ctx context.Context, actor auth.Actor, id string) (*opened, error) {
+	c, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkChange(actor, c); err != nil {
+		return nil, err
+	}
+	return s.readSealed(ctx, c)
+}
+
 func (s *Service) askConsent(ctx context.Context, actor auth.Actor, c *opened, redirect string, epoch int64) (string, error) {
 	if !c.auth.NeedsConsent() {
 		return "", fault.Field("/auth", "%s is not connected by consent: create the connection with its fields", c.service.Name)
+	}
+	if c.auth.UsesDeviceCode() {
+		return "", fault.Field("/definition/grant", "is device_code: connect with a code instead of a redirect")
 	}
 	client, err := s.clientFor(ctx, c)
 	if err != nil {
@@ -148,29 +146,7 @@ func (s *Service) askConsent(ctx context.Context, actor auth.Actor, c *opened, r
 	if err != nil {
 		return "", err
 	}
-	return address, s.storeConsent(ctx, actor, state, wait)
-}
-
-// storeConsent stores a consent until it is completed.
-func (s *Service) storeConsent(ctx context.Context, actor auth.Actor, state string, wait pending) error {
-	plain, err := json.Marshal(wait) //nolint:gosec // it is sealed
-	if err != nil {
-		return err
-	}
-	consent := Consent{StateHash: hashState(state), WorkspaceID: wait.Connection.WorkspaceID, UserID: actor.ID, ExpiresAt: clock.Now().Add(consentLife)}
-	if consent.Pending, err = s.vault.Seal(ctx, consentRef(consent), plain); err != nil {
-		return err
-	}
-	return s.consents.InsertConsent(ctx, consent)
-}
-
-func hashState(state string) []byte {
-	sum := sha256.Sum256([]byte(state))
-	return sum[:]
-}
-
-func consentRef(c Consent) vault.Ref {
-	return vault.Ref{Workspace: c.WorkspaceID, Table: "consents", ID: fmt.Sprintf("%x", c.StateHash)}
+	return address, s.storeConsent(ctx, actor, state, wait, consentLife)
 }
 
 // authorizeURL returns the URL where a person consents.
@@ -207,7 +183,7 @@ func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.V
 	if err != nil {
 		return Completed{}, err
 	}
-	if wait.Given != nil {
+	if wait.Given != nil || wait.Device != nil {
 		return Completed{}, consentExpired()
 	}
 	if err := checkIssuer(c, callback); err != nil {
@@ -224,7 +200,7 @@ func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.V
 	}
 	if before := wait.Connection.Account; wait.Reconnect != 0 && before != "" && before != c.Account {
 		wait.Given = &given{c.Connection, *c.secrets.Token}
-		return Completed{c.Connection, before}, s.storeConsent(ctx, actor, state, wait)
+		return Completed{c.Connection, before}, s.storeConsent(ctx, actor, state, wait, consentLife)
 	}
 	return Completed{Connection: c.Connection}, s.finishConsent(ctx, actor, c, wait)
 }
@@ -241,28 +217,6 @@ func (s *Service) Confirm(ctx context.Context, actor auth.Actor, state string) (
 	c.Connection, c.secrets.Token = wait.Given.Connection, &wait.Given.Token
 	err = s.finishConsent(ctx, actor, c, wait)
 	return c.Connection, err
-}
-
-// takeConsent returns the consent with a state, which cannot be used again, and the
-// connection as it was when the person was asked.
-func (s *Service) takeConsent(ctx context.Context, actor auth.Actor, state string) (wait pending, c *opened, err error) {
-	consent, err := s.consents.TakeConsent(ctx, hashState(state), actor.ID, clock.Now())
-	if err != nil {
-		return pending{}, nil, err
-	}
-	if consent == nil || consent.WorkspaceID != actor.Workspace.ID {
-		return pending{}, nil, consentExpired()
-	}
-	plain, err := s.vault.Open(ctx, consentRef(*consent), consent.Pending)
-	if err != nil {
-		return pending{}, nil, err
-	}
-	if err := json.Unmarshal(plain, &wait); err != nil {
-		return pending{}, nil, err
-	}
-	c = &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret}}
-	c.service, c.auth, err = s.describe(c.Connection)
-	return wait, c, err
 }
 
 func consentExpired() error {
@@ -344,8 +298,14 @@ func (s *Service) obtain(ctx context.Context, actor auth.Actor, c *opened, wait 
 	if err != nil {
 		return fault.New(fault.ConsentRefused, "%v. Check the client ID and %s and the token URL, and connect again", err, c.clientCredential())
 	}
+	return s.accept(ctx, actor, c, answer)
+}
+
+// accept sets the first token of a connection, learns what the service tells, and tests
+// the connection.
+func (s *Service) accept(ctx context.Context, actor auth.Actor, c *opened, answer tokenAnswer) error {
 	c.secrets.Token, c.ExpiresAt = &answer.token, answer.token.ExpiresAt
-	env = c.env()
+	env := c.env()
 	env.Token = answer.members
 	if err := s.learn(c, integration.AtToken, env); err != nil {
 		return err

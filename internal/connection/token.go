@@ -47,11 +47,15 @@ type tokenError struct {
 }
 
 func (e *tokenError) Error() string {
-	what := describeError(e.code, e.description)
+	return "the service issued no token: " + e.what()
+}
+
+// what describes the response.
+func (e *tokenError) what() string {
 	if e.code == "" {
-		what = strings.TrimSpace(fmt.Sprintf("it responded with %d %s", e.status, http.StatusText(e.status)))
+		return strings.TrimSpace(fmt.Sprintf("it responded with %d %s", e.status, http.StatusText(e.status)))
 	}
-	return "the service issued no token: " + what
+	return describeError(e.code, e.description)
 }
 
 // refuses reports whether the service refuses to issue tokens until a person does
@@ -99,10 +103,15 @@ func (s *Service) requestToken(ctx context.Context, c *opened, endpoint integrat
 	}
 	answer, err := parseAnswer(resp, c.auth.TokenAt, asked)
 	if failure, ok := errors.AsType[*tokenError](err); ok { // some services quote what they reject
-		hide := mask.New(append(c.hidden(), secretsOf(c.client(), params)...))
-		failure.code, failure.description = hide.Text(failure.code), hide.Text(failure.description)
+		failure.hide(c, params)
 	}
 	return answer, err
+}
+
+// hide removes what a service quotes of a request.
+func (e *tokenError) hide(c *opened, params url.Values) {
+	hide := mask.New(append(c.hidden(), secretsOf(c.client(), params)...))
+	e.code, e.description = hide.Text(e.code), hide.Text(e.description)
 }
 
 // postAsClient sends parameters to an endpoint of the authorization server, with the
@@ -124,7 +133,7 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 		if err := c.assertClient(params); err != nil {
 			return nil, err
 		}
-	case c.auth.ClientAuth == "basic" && app.id != "":
+	case c.auth.ClientAuth == "basic" && app.id != "" && app.secret != "": // a public client only names itself
 		r := http.Request{Header: header}
 		r.SetBasicAuth(url.QueryEscape(app.id), url.QueryEscape(app.secret))
 	case app.id != "":

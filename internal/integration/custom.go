@@ -34,9 +34,11 @@ type custom struct {
 	// Issuer publishes the members that are left out. See ServerMetadata.
 	Issuer string `json:"issuer"`
 	// Grant is how tokens are issued: by the consent of a person, which is the default
-	// if there is an issuer or an authorize URL, or with client credentials.
+	// if there is an issuer or an authorize URL, with client credentials, or by the
+	// consent of a person who enters a code (RFC 8628).
 	Grant          string            `json:"grant"`
 	AuthorizeURL   string            `json:"authorize_url"`
+	DeviceURL      string            `json:"device_url"`
 	TokenURL       string            `json:"token_url"`
 	RevokeURL      string            `json:"revoke_url"`
 	Scopes         []string          `json:"scopes"`
@@ -56,6 +58,7 @@ type custom struct {
 const (
 	grantCode   = "authorization_code"
 	grantClient = "client_credentials"
+	grantDevice = "device_code"
 )
 
 // ParseCustom reads the definition of a custom connection of a kind. The error is an
@@ -130,6 +133,7 @@ func (p *customParser) checkMembers() {
 		{"issuer", p.Issuer != ""},
 		{"grant", p.Grant != ""},
 		{"authorize_url", p.AuthorizeURL != ""},
+		{"device_url", p.DeviceURL != ""},
 		{"token_url", p.TokenURL != ""},
 		{"revoke_url", p.RevokeURL != ""},
 		{"scopes", p.Scopes != nil},
@@ -143,7 +147,7 @@ func (p *customParser) checkMembers() {
 		{"service", p.Service != ""},
 	}
 	for _, member := range given {
-		isCustom := p.kind.name == OAuth2 && slices.Contains([]string{"issuer", "grant", "iss_required"}, member.name) // a manifest has none of them
+		isCustom := p.kind.name == OAuth2 && slices.Contains([]string{"issuer", "grant", "device_url", "iss_required"}, member.name) // a manifest has none of them
 		if member.isSet && !isCustom && !slices.Contains(p.kind.members, member.name) {
 			p.fail("/"+member.name, "does not belong to a connection of the kind "+p.kind.name)
 		}
@@ -154,13 +158,8 @@ func (p *customParser) checkMembers() {
 	if p.TokenBody != "" && p.TokenBody != "form" && p.TokenBody != "json" {
 		p.fail("/token_body", "must be form or json")
 	}
-	switch {
-	case p.Grant != "" && p.Grant != grantCode && p.Grant != grantClient:
-		p.fail("/grant", "must be "+grantCode+" or "+grantClient)
-	case p.Grant == grantClient && p.AuthorizeURL != "":
-		p.fail("/authorize_url", "must be left out: nobody consents to client credentials")
-	case p.Grant == grantCode && p.AuthorizeURL == "":
-		p.fail("/authorize_url", "is required: where people consent")
+	if p.kind.name == OAuth2 {
+		p.checkGrant()
 	}
 	if p.IssRequired != nil && p.Issuer == "" {
 		p.fail("/iss_required", "needs the issuer that answers are compared with")
@@ -246,7 +245,7 @@ func (p *customParser) parseURLs(a *Auth) {
 		pointer, text string
 		into          *Template
 	}{
-		{"/authorize_url", p.AuthorizeURL, &a.AuthorizeURL}, {"/token_url", p.TokenURL, &a.TokenURL}, {"/revoke_url", p.RevokeURL, &a.RevokeURL},
+		{"/authorize_url", p.AuthorizeURL, &a.AuthorizeURL}, {"/device_url", p.DeviceURL, &a.DeviceURL}, {"/token_url", p.TokenURL, &a.TokenURL}, {"/revoke_url", p.RevokeURL, &a.RevokeURL},
 	} {
 		switch {
 		case one.text != "":
@@ -260,7 +259,7 @@ func (p *customParser) parseURLs(a *Auth) {
 	case p.kind.name == OAuth2 && p.ClientAuth == PrivateKeyJWT:
 		a.Fields = signingClientFields()
 	case p.kind.name == OAuth2:
-		a.Fields = clientFields(p.AuthorizeURL != "")
+		a.Fields = clientFields(p.AuthorizeURL != "" || p.Grant == grantDevice)
 	}
 }
 

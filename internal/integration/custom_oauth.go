@@ -5,6 +5,27 @@ import (
 	"slices"
 )
 
+// checkGrant checks that the URLs fit to the grant.
+func (p *customParser) checkGrant() {
+	switch p.Grant {
+	case "", grantCode, grantClient, grantDevice:
+	default:
+		p.fail("/grant", "must be "+grantCode+", "+grantClient+" or "+grantDevice)
+	}
+	switch {
+	case p.Grant == grantClient && p.AuthorizeURL != "":
+		p.fail("/authorize_url", "must be left out: nobody consents to client credentials")
+	case p.Grant == grantCode && p.AuthorizeURL == "":
+		p.fail("/authorize_url", "is required: where people consent")
+	case p.Grant == grantDevice && p.AuthorizeURL != "":
+		p.fail("/authorize_url", "must be left out: the service says where people enter the code")
+	case p.Grant == grantDevice && p.DeviceURL == "":
+		p.fail("/device_url", "is required: where codes for people are issued")
+	case p.Grant != grantDevice && p.DeviceURL != "":
+		p.fail("/device_url", "needs the grant "+grantDevice)
+	}
+}
+
 // PrivateKeyJWT is the client authentication with a signed assertion (RFC 7523, section
 // 2.2) instead of a secret. Only custom connections have it.
 const PrivateKeyJWT = "private_key_jwt"

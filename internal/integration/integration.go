@@ -92,8 +92,11 @@ type Auth struct {
 	// the host has it.
 	Service string
 
-	// AuthorizeURL is zero if the entry uses client credentials.
+	// AuthorizeURL is where people consent, and DeviceURL where codes are issued that
+	// people consent with (RFC 8628). If both are zero, the entry uses client credentials.
+	// Only custom connections have a DeviceURL.
 	AuthorizeURL Template
+	DeviceURL    Template
 	TokenURL     Template
 	// RevokeURL is zero if tokens cannot be revoked. A request to it carries the
 	// refresh token, or the access token if there is none, as RevokeParam, and the
@@ -103,7 +106,7 @@ type Auth struct {
 	Scopes         []string
 	ScopeSeparator string
 	ScopeParam     string // the name of the parameter with the scopes
-	// Params are added to the authorize URL.
+	// Params are added to the authorize URL, or to the request to the device URL.
 	Params map[string]Template
 	// TokenParams are added to the request for the first token and to requests with
 	// client credentials, not to refreshes. Those of a manifest may replace grant_type.
@@ -131,7 +134,11 @@ type Auth struct {
 }
 
 // NeedsConsent reports whether a person must sign in at the service to connect.
-func (a *Auth) NeedsConsent() bool { return !a.AuthorizeURL.IsZero() }
+func (a *Auth) NeedsConsent() bool { return !a.AuthorizeURL.IsZero() || a.UsesDeviceCode() }
+
+// UsesDeviceCode reports whether that person enters a code at the service, on any device,
+// and is not sent back from there.
+func (a *Auth) UsesDeviceCode() bool { return !a.DeviceURL.IsZero() }
 
 // HostField returns the name of the field with which whoever connects chooses the
 // host of the token URL, as in https://${{ connection.host }}/token, or "" if the

@@ -16,6 +16,7 @@ import (
 type ServerMetadata struct {
 	Issuer           string   `json:"issuer"`
 	AuthorizeURL     string   `json:"authorization_endpoint"`
+	DeviceURL        string   `json:"device_authorization_endpoint"`
 	TokenURL         string   `json:"token_endpoint"`
 	RevokeURL        string   `json:"revocation_endpoint"`
 	ClientAuth       []string `json:"token_endpoint_auth_methods_supported"`
@@ -32,7 +33,11 @@ func UnresolvedIssuer(kindName string, definition json.RawMessage) string {
 	if kindName != OAuth2 || strictjson.Decode(definition, &c) != nil {
 		return ""
 	}
-	if c.TokenURL != "" && (c.AuthorizeURL != "" || c.Grant == grantClient) {
+	consentURL := c.AuthorizeURL
+	if c.Grant == grantDevice {
+		consentURL = c.DeviceURL
+	}
+	if c.TokenURL != "" && (consentURL != "" || c.Grant == grantClient) {
 		return ""
 	}
 	return c.Issuer
@@ -64,19 +69,21 @@ func (m ServerMetadata) Resolve(definition json.RawMessage) (json.RawMessage, er
 	if err := json.Unmarshal(definition, &members); err != nil {
 		return nil, err
 	}
+	redirects := c.Grant == "" || c.Grant == grantCode
 	for _, endpoint := range []struct {
 		name, given, found string
-		isNeeded           bool
+		isUsed             bool
 	}{
 		{"token_url", c.TokenURL, m.TokenURL, true},
-		{"authorize_url", c.AuthorizeURL, m.AuthorizeURL, c.Grant != grantClient},
-		{"revoke_url", c.RevokeURL, m.RevokeURL, false},
+		{"authorize_url", c.AuthorizeURL, m.AuthorizeURL, redirects},
+		{"device_url", c.DeviceURL, m.DeviceURL, c.Grant == grantDevice},
+		{"revoke_url", c.RevokeURL, m.RevokeURL, true},
 	} {
 		switch {
-		case endpoint.given != "" || endpoint.name == "authorize_url" && !endpoint.isNeeded:
-		case endpoint.found == "" && endpoint.isNeeded:
-			return nil, fmt.Errorf("does not publish its %s: enter it", endpoint.name)
+		case endpoint.given != "" || !endpoint.isUsed:
+		case endpoint.found == "" && endpoint.name == "revoke_url":
 		case endpoint.found == "":
+			return nil, fmt.Errorf("does not publish its %s: enter it", endpoint.name)
 		case checkCustomURL(endpoint.found) != nil, strings.HasPrefix(c.Issuer, "https:") && !strings.HasPrefix(endpoint.found, "https:"):
 			return nil, fmt.Errorf("publishes a %s that is not an https URL", endpoint.name)
 		default:
@@ -90,11 +97,11 @@ func (m ServerMetadata) Resolve(definition json.RawMessage) (json.RawMessage, er
 		}
 		members["client_auth"] = method
 	}
-	if c.PKCE == nil && c.Grant != grantClient {
+	if c.PKCE == nil && redirects {
 		// A server that publishes no methods ignores PKCE, or supports it nevertheless.
 		members["pkce"] = m.ChallengeMethods == nil || slices.Contains(m.ChallengeMethods, "S256")
 	}
-	if c.IssRequired == nil && c.Grant != grantClient && m.NamesItself {
+	if c.IssRequired == nil && redirects && m.NamesItself {
 		members["iss_required"] = true
 	}
 	return strictjson.Encode(members)

@@ -114,15 +114,39 @@ func (s *Store) InsertConsent(ctx context.Context, c connection.Consent) error {
 	})
 }
 
+// Consent implements connection.ConsentStore.
+func (s *Store) Consent(ctx context.Context, stateHash []byte, userID string, now time.Time) (found *connection.Consent, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = readConsent(c, stateHash, userID, now)
+		return err
+	})
+	return found, err
+}
+
+func readConsent(c database.Conn, stateHash []byte, userID string, now time.Time) (*connection.Consent, error) {
+	return database.One(c, `SELECT state_hash, workspace_id, user_id, pending, expires_at FROM consents
+		WHERE state_hash = $1 AND user_id = $2 AND expires_at > $3`, []any{stateHash, userID, now}, func(r database.Row) (c connection.Consent, err error) {
+		err = r.Scan(&c.StateHash, &c.WorkspaceID, &c.UserID, &c.Pending, &c.ExpiresAt)
+		return c, err
+	})
+}
+
+// UpdateConsent implements connection.ConsentStore.
+func (s *Store) UpdateConsent(ctx context.Context, c connection.Consent, was []byte) (updated bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE consents SET pending = $1 WHERE state_hash = $2 AND workspace_id = $3 AND user_id = $4 AND pending = $5`,
+			c.Pending, c.StateHash, c.WorkspaceID, c.UserID, was)
+		updated = n == 1
+		return err
+	})
+	return updated, err
+}
+
 // TakeConsent implements connection.ConsentStore.
 func (s *Store) TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (taken *connection.Consent, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
 		taken = nil // the transaction may be retried
-		found, err := database.One(tx, `SELECT state_hash, workspace_id, user_id, pending, expires_at FROM consents
-			WHERE state_hash = $1 AND user_id = $2 AND expires_at > $3`, []any{stateHash, userID, now}, func(r database.Row) (c connection.Consent, err error) {
-			err = r.Scan(&c.StateHash, &c.WorkspaceID, &c.UserID, &c.Pending, &c.ExpiresAt)
-			return c, err
-		})
+		found, err := readConsent(tx, stateHash, userID, now)
 		if err != nil || found == nil {
 			return err
 		}

@@ -161,7 +161,7 @@ func LeftOut() map[string]string {
 		"goose_db_version": "the migrations of one database",
 		"schema_versions":  "the migrations of one database",
 		"sessions":         "where people are signed in to one installation",
-		"consents":         "consents that people are asked for, within ten minutes",
+		"consents":         "consents that people are asked for, for half an hour at most",
 		"tickets":          "links into one installation that expire within a day",
 		"rate_windows":     "counts of the current minute",
 		"nodes":            "the nodes that share a database",

@@ -49,14 +49,19 @@ type Server struct {
 	rotates bool
 	// echoes reports whether errors repeat the request.
 	echoes bool
+	// interval is the seconds between two requests of a device.
+	interval int
 	// revokeStatus is the status of the revocation endpoint.
 	revokeStatus int
 	// secret is that of the client, and key its public key if it signs assertions instead.
 	secret string
 	key    crypto.PublicKey
+	public bool            // it may also have none
 	jtis   map[string]bool // of the assertions that were used
 
 	codes    map[string]grant     // by code
+	devices  map[string]*device   // by device code
+	tooFast  int                  // requests for a token before the interval had passed
 	access   map[string]time.Time // access tokens, with their expiry
 	refresh  map[string]bool      // refresh tokens
 	issued   []string
@@ -70,6 +75,13 @@ type Server struct {
 
 type grant struct{ challenge, redirect string }
 
+// device is a code that a person is asked to enter.
+type device struct {
+	userCode string
+	answer   string // of the token endpoint, until the person consents: "" then
+	askedAt  time.Time
+}
+
 // Start starts a server on a free port of the loopback interface.
 func Start(t *testing.T) *Server {
 	t.Helper()
@@ -79,10 +91,11 @@ func Start(t *testing.T) *Server {
 	}
 	s := &Server{
 		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true, revokeStatus: http.StatusOK, secret: ClientSecret,
-		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, forms: map[string]url.Values{}, jtis: map[string]bool{}, served: map[string]int{},
+		codes: map[string]grant{}, devices: map[string]*device{}, interval: 1, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, forms: map[string]url.Values{}, jtis: map[string]bool{}, served: map[string]int{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", s.authorize)
+	mux.HandleFunc("POST /device", s.device)
 	mux.HandleFunc("POST /token", s.token)
 	mux.HandleFunc("POST /revoke", s.revoke)
 	mux.HandleFunc("/resource", s.resource)
@@ -98,9 +111,11 @@ func (s *Server) Set(change func(*Settings)) {
 	defer s.mu.Unlock()
 	now := Settings{
 		Life: s.life, Delay: s.delay, Fails: s.fails, Before: s.before, Respond: s.respond, Rotates: s.rotates, Echoes: s.echoes, RevokeStatus: s.revokeStatus, Secret: s.secret, Key: s.key,
+		Interval: s.interval, Public: s.public,
 	}
 	change(&now)
 	s.life, s.delay, s.fails, s.before, s.respond = now.Life, now.Delay, now.Fails, now.Before, now.Respond
+	s.interval, s.public = now.Interval, now.Public
 	s.rotates, s.echoes, s.revokeStatus, s.secret, s.key = now.Rotates, now.Echoes, now.RevokeStatus, now.Secret, now.Key
 }
 
@@ -123,6 +138,9 @@ type Settings struct {
 	// Key is the public key of a client that authenticates with signed assertions, for
 	// the token URL, and not with its secret.
 	Key crypto.PublicKey
+	// Public reports whether the client may name itself without a secret.
+	Public   bool
+	Interval int // seconds between two requests of a device
 }
 
 // RevokeAll makes every token that was issued invalid.
@@ -226,6 +244,46 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
+// device issues a code for a person. Scopes and other parameters are ignored.
+func (s *Server) device(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := parseParams(r); err != nil || r.PostForm.Get("client_id") != ClientID || !s.isClient(r) {
+		fail(w, "invalid_client", "the client is unknown")
+		return
+	}
+	s.forms["device"] = r.PostForm
+	code, userCode := s.issue("device"), rand.Text()[:8]
+	s.devices[code] = &device{userCode: userCode, answer: "authorization_pending", askedAt: time.Now()}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"device_code": code, "user_code": userCode, "verification_uri": s.URL + "/enter", "verification_uri_complete": s.URL + "/enter?code=" + userCode,
+		"expires_in": 600, "interval": s.interval,
+	})
+}
+
+// Decide does what a person does who enters a code. The answer is the error of the token
+// endpoint from then on, or "" if the person consents.
+func (s *Server) Decide(t *testing.T, userCode, answer string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.devices {
+		if d.userCode == userCode {
+			d.answer = answer
+			return
+		}
+	}
+	t.Fatalf("there is no code %q", userCode)
+}
+
+// TooFast returns how often a device has asked before its interval had passed.
+func (s *Server) TooFast() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tooFast
+}
+
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	if err := parseParams(r); err != nil {
 		fail(w, "invalid_request", err.Error())
@@ -314,11 +372,28 @@ func (s *Server) check(r *http.Request) string {
 		if s.rotates {
 			delete(s.refresh, old)
 		}
+	case "urn:ietf:params:oauth:grant-type:device_code":
+		return s.checkDevice(r.PostForm.Get("device_code"))
 	case "client_credentials":
 	default:
 		return "unsupported_grant_type"
 	}
 	return ""
+}
+
+func (s *Server) checkDevice(code string) string {
+	d, ok := s.devices[code]
+	if !ok {
+		return "invalid_grant"
+	}
+	if time.Since(d.askedAt) < time.Duration(s.interval)*time.Second-100*time.Millisecond {
+		s.tooFast++
+	}
+	d.askedAt = time.Now()
+	if d.answer == "" {
+		delete(s.devices, code) // it can be used once
+	}
+	return d.answer
 }
 
 // isClient reports whether a request has the credentials of the client.
@@ -330,7 +405,7 @@ func (s *Server) isClient(r *http.Request) bool {
 	if !basic {
 		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	}
-	return id == ClientID && secret == s.secret
+	return id == ClientID && (secret == s.secret || s.public && secret == "" && !basic)
 }
 
 // isSigned reports whether a request has a valid assertion of the client, by the rules of

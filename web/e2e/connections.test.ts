@@ -178,6 +178,60 @@ longTest("OAuth 2: connect in the builder, revoke, and reconnect from the run th
 	watched.check();
 });
 
+longTest("a person connects and reconnects by entering a code", async () => {
+	const { page } = watched;
+	await page.goto("/connections?new=1");
+	await page.getByRole("button", { name: "Custom connection" }).click();
+	await page.getByLabel("Authenticate with").selectOption("oauth2");
+	await page.getByLabel("Grant").selectOption("device_code");
+	await page.getByLabel("Name (required)").fill("coded");
+	await page.getByLabel("Hosts").fill(provider.url);
+	await page.getByLabel("Device URL").fill(`${provider.url}/device`);
+	await page.getByLabel("Token URL").fill(`${provider.url}/token`);
+	await page.getByLabel("Client ID").fill("stepmill");
+	await page.getByText("Further settings").click();
+	await page.getByRole("button", { name: "Add a parameter" }).click();
+	await page.getByLabel("Name of parameter 1").fill("state");
+	await page.getByLabel("Value of parameter 1").fill("mine");
+	watched.expect("400");
+	await page.getByRole("button", { name: "Get a code" }).click();
+	await page.getByText("“state” is set by Stepmill: remove it.").waitFor();
+	await shoot(page, "connections-device-form");
+	await page.getByLabel("Name of parameter 1").fill("audience");
+	await page.getByRole("button", { name: "Get a code" }).click();
+	await page.getByText("WDJB-MJHT").waitFor();
+	await page.getByRole("button", { name: "Copy the code" }).click();
+	expect(await copied(page)).toBe("WDJB-MJHT");
+	await shoot(page, "connections-device");
+	await page.setViewportSize({ width: 390, height: 844 });
+	await shoot(page, "connections-device-narrow");
+	await page.setViewportSize({ width: 1280, height: 800 });
+	const entering = await popup(() => page.getByRole("link", { name: "Open the page with the code filled in" }).click());
+	await entering.getByRole("link", { name: "Allow" }).click();
+	await page.getByRole("dialog").waitFor({ state: "detached" });
+	const made = async () => (await server.call("GET", "/v1/connections")).data.find(named("coded"));
+	const { id, status } = await made();
+	expect(status).toBe("connected");
+
+	await page.goto(`/connections/${id}`);
+	await page.getByRole("button", { name: "Reconnect" }).click();
+	await page.getByText("WDJB-MJHT").waitFor();
+	const again = await popup(() => page.getByRole("link", { name: `${provider.url}/enter`, exact: true }).click());
+	await again.getByRole("link", { name: "Allow" }).click();
+	await page.getByText(/“coded” was reconnected/).waitFor();
+
+	await page.getByRole("button", { name: "Change" }).click();
+	await page.getByLabel("Client authentication").selectOption("private_key_jwt");
+	await page.getByLabel("Private key").first().fill("-----BEGIN PRIVATE KEY-----");
+	await page.getByLabel("Private key").first().scrollIntoViewIfNeeded();
+	await shoot(page, "connections-private-key");
+	await page.getByRole("button", { name: "Save" }).click();
+	await page.getByText("must be a private key in PEM format").waitFor();
+	await page.getByText("must be a private key in PEM format").scrollIntoViewIfNeeded();
+	await shoot(page, "connections-private-key-error");
+	watched.check();
+});
+
 longTest("an owner adds an OAuth app in the dialog that connects the service", async () => {
 	const { page, context } = watched;
 	await context.route("https://accounts.google.com/**", async (route) => {

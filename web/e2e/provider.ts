@@ -14,6 +14,7 @@ export interface Provider {
 /** startProvider starts a provider whose page asks the person to allow or deny. */
 export async function startProvider(): Promise<Provider> {
 	let issued = 0;
+	let entered = false;
 	let valid = new Set<string>();
 	const redirects: string[] = [];
 	const server = createServer(async (request, response) => {
@@ -26,8 +27,29 @@ export async function startProvider(): Promise<Provider> {
 			redirects.push(searchParams.get("redirect_uri") ?? "");
 			response.writeHead(200, { "Content-Type": "text/html" });
 			response.end(consentPage(searchParams));
+		} else if (pathname === "/device") {
+			entered = false;
+			const verification_uri = `http://${request.headers.host}/enter`;
+			const code = { device_code: "device-code-of-test", user_code: "WDJB-MJHT", verification_uri };
+			json(200, {
+				...code,
+				verification_uri_complete: `${verification_uri}?code=WDJB-MJHT`,
+				expires_in: 600,
+				interval: 1,
+			});
+		} else if (pathname === "/enter") {
+			response.writeHead(200, { "Content-Type": "text/html" });
+			response.end(`<!doctype html><link rel="icon" href="data:,"><title>Shop</title><a href="/entered">Allow</a>`);
+		} else if (pathname === "/entered") {
+			entered = true;
+			response.writeHead(200, { "Content-Type": "text/html" });
+			response.end(`<!doctype html><link rel="icon" href="data:,"><title>Shop</title>You may close this page.`);
 		} else if (pathname === "/token") {
 			const body = new URLSearchParams(await read(request));
+			if (body.get("grant_type")?.endsWith("device_code") && !entered) {
+				json(400, { error: "authorization_pending" });
+				return;
+			}
 			if (body.get("grant_type") === "refresh_token" && !valid.has(body.get("refresh_token") ?? "")) {
 				json(400, { error: "invalid_grant", error_description: "the token was revoked" });
 				return;

@@ -99,6 +99,25 @@ func testConsents(t *testing.T, w *harness) {
 	equal(t, "taken", found(w.TakeConsent(ctx, made.StateHash, "usr_1", made.ExpiresAt.Add(-time.Microsecond)))(t), made)
 	missing(w.TakeConsent(ctx, made.StateHash, "usr_1", now))(t, "again")
 	made = insert("two")
+	missing(w.Consent(ctx, made.StateHash, "usr_2", now))(t, "read that of another person")
+	missing(w.Consent(ctx, made.StateHash, "usr_1", made.ExpiresAt))(t, "read an expired one")
+	equal(t, "read", found(w.Consent(ctx, made.StateHash, "usr_1", now))(t), made)
+	was := made.Pending
+	equal(t, "updates in a race", concurrently(t, 16, func(i int) (bool, error) {
+		next := made
+		next.Pending = []byte{byte(i), 0}
+		return w.UpdateConsent(ctx, next, was)
+	}), 1)
+	made = found(w.Consent(ctx, made.StateHash, "usr_1", now))(t)
+	for what, change := range map[string]func(*connection.Consent){
+		"an unknown one": func(c *connection.Consent) { c.StateHash = []byte("other") },
+		"of a stranger":  func(c *connection.Consent) { c.WorkspaceID = "ws_other" },
+		"of another":     func(c *connection.Consent) { c.UserID = "usr_2" },
+	} {
+		other := made
+		change(&other)
+		returns(w.UpdateConsent(ctx, other, made.Pending))(t, "update "+what, false)
+	}
 	equal(t, "winners of a race", concurrently(t, 16, func(int) (bool, error) {
 		got, err := w.TakeConsent(ctx, made.StateHash, "usr_1", now)
 		return got != nil, err

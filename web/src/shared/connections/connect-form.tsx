@@ -5,12 +5,14 @@ import { toApiError } from "@/api/error";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Field, NativeSelect, TextInput } from "@/ui/field";
+import { ErrorNote } from "@/ui/states";
 import { AppForm } from "./app-form";
 import { openConsent } from "./consent";
 import { ConsentError } from "./consent-error";
 import { ConsentWait } from "./consent-wait";
 import { CustomForm } from "./custom";
 import type { Connection, Integration } from "./data";
+import { DeviceWait } from "./device-wait";
 import { Fields } from "./fields";
 import {
 	customFields,
@@ -23,6 +25,7 @@ import {
 	kinds,
 	needsConsent,
 	proposeName,
+	usesDeviceCode,
 } from "./form";
 import { LinkedText } from "./linked-text";
 import { RedirectUrl } from "./redirect-url";
@@ -47,6 +50,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 	const way = service?.auth.find(({ id }) => id === auth);
 	const fields = service ? (way?.fields ?? []) : customFields(auth, custom);
 	const consent = needsConsent(way, auth, custom);
+	const device = !service && usesDeviceCode(auth, custom);
 	const finish = async (connection: Connection) => {
 		await client.invalidateQueries({ queryKey: ["connections"] });
 		onConnected(connection);
@@ -64,8 +68,9 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 				await finish(await got(api.POST("/v1/connections", { body })));
 				return undefined;
 			}
+			if (device) return { device: await got(direct.POST("/ui/v1/connections/connect-device", { body })) };
 			const { authorize_url: url } = await got(direct.POST("/ui/v1/connections/connect", { body }));
-			return openConsent(url);
+			return { consent: openConsent(url) };
 		},
 	});
 	const error = connect.error ? toApiError(connect.error) : undefined;
@@ -77,15 +82,11 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 	const serviceName = service?.name ?? "the service";
 	const title = service ? `Connect ${service.name}` : "Custom connection";
 	if (connect.data) {
-		return (
-			<ConsentWait
-				title={title}
-				serviceName={serviceName}
-				consent={connect.data}
-				onClose={onClose}
-				onAgain={() => connect.reset()}
-				onConnected={finish}
-			/>
+		const wait = { title, onClose, onAgain: () => connect.reset(), onConnected: finish };
+		return connect.data.device ? (
+			<DeviceWait {...wait} device={connect.data.device} />
+		) : (
+			<ConsentWait {...wait} serviceName={serviceName} consent={connect.data.consent} />
 		);
 	}
 	if (service && way && error?.code === "oauth_app_missing") {
@@ -124,7 +125,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 				<>
 					<Button onClick={onBack}>Back</Button>
 					<Button type="submit" kind="primary" busy={connect.isPending} disabled={!ready}>
-						{consent ? `Continue to ${serviceName}` : "Connect"}
+						{connectLabel(consent, device, serviceName)}
 					</Button>
 				</>
 			}
@@ -162,7 +163,15 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 					</div>
 				</details>
 			)}
-			{error && !nameError && !placed && <ConsentError error={error} serviceName={serviceName} />}
+			{error &&
+				!nameError &&
+				!placed &&
+				(device ? <ErrorNote error={error} /> : <ConsentError error={error} serviceName={serviceName} />)}
 		</Dialog>
 	);
+}
+
+function connectLabel(consent: boolean, device: boolean, serviceName: string): string {
+	if (!consent) return "Connect";
+	return device ? "Get a code" : `Continue to ${serviceName}`;
 }

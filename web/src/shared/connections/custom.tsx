@@ -1,6 +1,7 @@
 import type { ApiError } from "@/api/error";
 import { Field, NativeSelect, TextArea, TextInput } from "@/ui/field";
-import type { CustomDraft, Grant, Param, Placement } from "./form";
+import type { CustomDraft, Grant, Placement } from "./form";
+import { OAuthSettings } from "./oauth-settings";
 import { RedirectUrl } from "./redirect-url";
 import { ValueRows } from "./value-rows";
 
@@ -15,6 +16,7 @@ interface CustomFormProps {
 export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 	const set = (patch: Partial<CustomDraft>) => onChange({ ...draft, ...patch });
 	const consents = draft.grant === "authorization_code";
+	const device = draft.grant === "device_code";
 	const problem = (name: string) =>
 		error?.fields.find(({ pointer }) => pointer === `/definition/${name}` || pointer.startsWith(`/definition/${name}/`))
 			?.message;
@@ -80,6 +82,7 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 			{kind === "oauth2" && !draft.discover && (
 				<>
 					{consents && url("authorize_url", "Authorize URL", "Where people consent.", true)}
+					{device && url("device_url", "Device URL", "Where the service issues codes for people.", true)}
 					{url("token_url", "Token URL", "Where tokens are issued.", true)}
 					{url("revoke_url", "Revoke URL", "Where the token is revoked when the connection is deleted. Optional.")}
 				</>
@@ -107,69 +110,24 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 					/>
 				</Field>
 			)}
-			{kind === "oauth2" && (
-				<Field label="Client authentication" error={problem("client_auth")}>
-					<NativeSelect
-						value={draft.client_auth || (draft.discover ? "" : "basic")}
-						onChange={(event) => set({ client_auth: event.target.value as CustomDraft["client_auth"] })}
-						options={draft.discover ? [{ value: "", label: "What the issuer offers" }, ...clientAuths] : clientAuths}
-					/>
-				</Field>
-			)}
-			{kind === "oauth2" && (
-				<Field label="Token requests" error={problem("token_body")}>
-					<NativeSelect
-						value={draft.token_body}
-						onChange={(event) => set({ token_body: event.target.value as CustomDraft["token_body"] })}
-						options={bodies}
-					/>
-				</Field>
-			)}
-			{kind === "oauth2" && (
-				<ValueRows
-					legend="Further parameters"
-					noun="parameter"
-					places={consents ? targets : targets.slice(1)}
-					fresh={{ where: "token", name: "", value: "" }}
-					rows={draft.params}
-					onChange={(params) => set({ params })}
-					error={problem("params") ?? problem("token_params")}
-				>
-					Such as an audience for the token. They are not secret.
-				</ValueRows>
-			)}
+			{kind === "oauth2" && <OAuthSettings draft={draft} set={set} error={error} />}
 			{kind === "oauth2" && consents && <RedirectUrl serviceName="the service" />}
 			{url("test_url", "Test URL", "A URL on one of the hosts that responds with an error if the credential is wrong.")}
 		</>
 	);
 }
 
-type UrlMember = "test_url" | "issuer" | "authorize_url" | "token_url" | "revoke_url";
+type UrlMember = "test_url" | "issuer" | "authorize_url" | "device_url" | "token_url" | "revoke_url";
 
 const grants = [
 	{ value: "authorization_code", label: "Authorization code: a person consents" },
+	{ value: "device_code", label: "Device code: a person enters a code" },
 	{ value: "client_credentials", label: "Client credentials" },
 ];
 
 const sources = [
 	{ value: "urls", label: "Enter them" },
 	{ value: "issuer", label: "Discover them from the issuer" },
-];
-
-const clientAuths = [
-	{ value: "basic", label: "Client secret, in a header" },
-	{ value: "body", label: "Client secret, in the body" },
-	{ value: "private_key_jwt", label: "Private key (private_key_jwt)" },
-];
-
-const bodies = [
-	{ value: "form", label: "As a form, as the standard says" },
-	{ value: "json", label: "As JSON" },
-];
-
-const targets: { value: Param["where"]; label: string }[] = [
-	{ value: "authorize", label: "Authorize URL" },
-	{ value: "token", label: "Token request" },
 ];
 
 const issuerHint = "Such as https://id.example.com. Its OpenID or OAuth metadata has the other addresses.";

@@ -245,3 +245,80 @@ describe("a custom connection with OAuth 2", () => {
 		screen.getByRole("button", { name: "Connect" });
 	});
 });
+
+describe("a custom connection with a device code", () => {
+	const device = {
+		state: "s1",
+		user_code: "WDJB-MJHT",
+		verification_url: "https://id.example.com/device",
+		verification_url_complete: "https://id.example.com/device?code=WDJB-MJHT",
+		expires_at: new Date(Date.now() + 600_000).toISOString(),
+		retry_after: 0.01,
+	};
+	const pending = { connection: null, retry_after: 0.01 };
+
+	async function ask(more: object) {
+		const drawn = await open({ "POST /v1/connections/connect-device": device, ...more });
+		const { screen, user } = drawn;
+		await user.click(await screen.findByRole("button", { name: "Custom connection" }));
+		await user.selectOptions(await screen.findByRole("combobox", { name: "Authenticate with" }), "oauth2");
+		await user.selectOptions(screen.getByRole("combobox", { name: "Grant" }), "device_code");
+		expect(screen.queryByText(redirectUrl)).toBeNull();
+		await user.type(screen.getByLabelText(/^Hosts/), "api.example.com");
+		await user.type(screen.getByLabelText(/^Device URL/), "https://id.example.com/d");
+		await user.type(screen.getByLabelText(/^Token URL/), "https://id.example.com/t");
+		await user.type(screen.getByLabelText(/^Client ID/), "id");
+		await user.click(screen.getByRole("button", { name: "Get a code" }));
+		return drawn;
+	}
+
+	it("shows the code and where to enter it, and goes on after failures of the server", async () => {
+		const outcomes: unknown[] = [pending];
+		const { screen, onConnected, calls } = await ask({ "POST /v1/connections/poll-device": () => outcomes[0] });
+		await screen.findByText("WDJB-MJHT");
+		expect(screen.getByRole<HTMLAnchorElement>("link", { name: device.verification_url }).href).toBe(
+			device.verification_url,
+		);
+		const complete = screen.getByRole<HTMLAnchorElement>("link", { name: /code filled in/ });
+		expect([complete.href, complete.rel]).toEqual([device.verification_url_complete, "noreferrer"]);
+		const polls = () => calls.filter(({ path }) => path === "/v1/connections/poll-device");
+		await vi.waitFor(() => expect(polls().length).toBeGreaterThan(1));
+		outcomes[0] = new Response("restarting", { status: 503, headers: { "Retry-After": "0.01" } });
+		const before = polls().length;
+		await vi.waitFor(() => expect(polls().length).toBeGreaterThan(before + 1));
+		expect(screen.queryByRole("alert")).toBeNull();
+		outcomes[0] = { connection, retry_after: null };
+		await vi.waitFor(() => expect(onConnected).toHaveBeenCalledWith(connection));
+		expect(polls().at(-1)?.body).toEqual({ state: "s1" });
+		expect(calls.find(({ path }) => path === "/v1/connections/connect-device")?.body).toEqual({
+			name: "custom",
+			auth: "oauth2",
+			fields: { client_id: "id" },
+			definition: {
+				hosts: ["api.example.com"],
+				grant: "device_code",
+				device_url: "https://id.example.com/d",
+				token_url: "https://id.example.com/t",
+			},
+		});
+	});
+
+	it("says why it was refused, and keeps what was entered", async () => {
+		const { screen, user, onConnected } = await ask({
+			"POST /v1/connections/poll-device": errorResponse(409, "consent_refused", "the access was not allowed"),
+		});
+		expect((await screen.findByRole("alert")).textContent).toContain("not allowed");
+		expect(screen.queryByText("WDJB-MJHT")).toBeNull();
+		await user.click(screen.getByRole("button", { name: "Try again" }));
+		expect((await screen.findByLabelText<HTMLInputElement>(/^Device URL/)).value).toBe("https://id.example.com/d");
+		expect(onConnected).not.toHaveBeenCalled();
+	});
+
+	it("shows why the service issues no code", async () => {
+		const { screen } = await ask({
+			"POST /v1/connections/connect-device": errorResponse(409, "consent_refused", "the service issued no code"),
+		});
+		expect((await screen.findByRole("alert")).textContent).toContain("issued no code");
+		expect(screen.queryByText(redirectUrl)).toBeNull();
+	});
+});

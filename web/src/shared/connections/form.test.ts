@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Definition, InputField, Integration } from "./data";
 import {
+	type CustomDraft,
 	changedFields,
 	customDraft,
 	customFields,
@@ -124,11 +125,29 @@ describe("a custom connection", () => {
 		expect(isDefined("oauth2", draft)).toBe(false);
 		expect(isDefined("oauth2", { ...draft, authorize_url: "https://a.example/a" })).toBe(true);
 		expect(isDefined("oauth2", { ...draft, grant: "client_credentials" })).toBe(true);
+		expect(isDefined("oauth2", { ...draft, grant: "device_code" })).toBe(false);
+		expect(isDefined("oauth2", { ...draft, grant: "device_code", device_url: "https://a.example/d" })).toBe(true);
 		expect(isDefined("oauth2", { ...draft, discover: true })).toBe(false);
 		expect(isDefined("oauth2", { ...draft, discover: true, issuer: "https://a.example" })).toBe(true);
 	});
 
-	it("needs consent only for OAuth 2 with an authorization code", () => {
+	it("has only the URLs of its grant", () => {
+		const urls = {
+			authorize_url: "https://a.example/a",
+			device_url: "https://a.example/d",
+			token_url: "https://a.example/t",
+		};
+		const draft = { ...emptyCustom, ...urls, hosts: "a.example" };
+		const of = (grant: CustomDraft["grant"]) => Object.keys(definitionOf("oauth2", { ...draft, grant }));
+		expect(of("authorization_code")).toEqual(["hosts", "grant", "authorize_url", "token_url"]);
+		expect(of("device_code")).toEqual(["hosts", "grant", "device_url", "token_url"]);
+		expect(of("client_credentials")).toEqual(["hosts", "grant", "token_url"]);
+		const resolved = definitionOf("oauth2", { ...draft, grant: "device_code" });
+		expect(definitionOf("oauth2", customDraft(resolved), resolved)).toEqual(resolved);
+	});
+
+	it("needs consent for OAuth 2, except with client credentials", () => {
+		expect(needsConsent(undefined, "oauth2", { ...emptyCustom, grant: "device_code" })).toBe(true);
 		expect(needsConsent(undefined, "oauth2", emptyCustom)).toBe(true);
 		expect(needsConsent(undefined, "oauth2", { ...emptyCustom, grant: "client_credentials" })).toBe(false);
 		expect(needsConsent(undefined, "api_key", emptyCustom)).toBe(false);
@@ -136,6 +155,7 @@ describe("a custom connection", () => {
 		expect(reconnectsByConsent(one({ authorize_url: "https://a.example/a" }))).toBe(true);
 		expect(reconnectsByConsent(one({ issuer: "https://a.example" }))).toBe(true);
 		expect(reconnectsByConsent(one({ issuer: "https://a.example", grant: "client_credentials" }))).toBe(false);
+		expect(reconnectsByConsent(one({ device_url: "https://a.example/d", grant: "device_code" }))).toBe(true);
 		expect(reconnectsByConsent(one({ token_url: "https://a.example/t" }))).toBe(false);
 	});
 });

@@ -28,6 +28,7 @@ export interface CustomDraft {
 	readonly discover: boolean;
 	readonly issuer: string;
 	readonly authorize_url: string;
+	readonly device_url: string;
 	readonly token_url: string;
 	readonly revoke_url: string;
 	readonly scopes: string;
@@ -46,6 +47,7 @@ export const emptyCustom: CustomDraft = {
 	discover: false,
 	issuer: "",
 	authorize_url: "",
+	device_url: "",
 	token_url: "",
 	revoke_url: "",
 	scopes: "",
@@ -146,9 +148,10 @@ export function definitionOf(kind: string, draft: CustomDraft, base?: Definition
 		out.grant = grant;
 		set("issuer", discover ? draft.issuer.trim() : "");
 		// Beside an issuer, only the API can set URLs. Those stay.
-		const shown = (name: "authorize_url" | "token_url" | "revoke_url") =>
+		const shown = (name: "authorize_url" | "device_url" | "token_url" | "revoke_url") =>
 			discover ? ((base?.issuer && base[name]) ?? "") : draft[name].trim();
-		set("authorize_url", grant === "client_credentials" ? "" : shown("authorize_url"));
+		set("authorize_url", grant === "authorization_code" ? shown("authorize_url") : "");
+		set("device_url", grant === "device_code" ? shown("device_url") : "");
 		set("token_url", shown("token_url"));
 		set("revoke_url", shown("revoke_url"));
 		set("params", grant === "client_credentials" ? {} : named(draft.params, "authorize"));
@@ -189,6 +192,7 @@ export function customDraft(definition: Definition): CustomDraft {
 		discover: definition.issuer !== undefined,
 		issuer: definition.issuer ?? "",
 		authorize_url: definition.authorize_url ?? "",
+		device_url: definition.device_url ?? "",
 		token_url: definition.token_url ?? "",
 		revoke_url: definition.revoke_url ?? "",
 		scopes: (definition.scopes ?? []).join(" "),
@@ -207,6 +211,11 @@ export function proposeName(id: string, taken: readonly string[]): string {
 	}
 }
 
+/** usesDeviceCode reports whether people connect by entering a code at the service. */
+export function usesDeviceCode(kind: string, custom: Pick<Definition, "grant"> | null): boolean {
+	return kind === "oauth2" && custom?.grant === "device_code";
+}
+
 /** The grant of an OAuth 2 definition. Without an address for consent, there is none. */
 function grantOf({ grant, authorize_url, issuer }: Definition): Grant {
 	return grant ?? (authorize_url || issuer ? "authorization_code" : "client_credentials");
@@ -219,7 +228,9 @@ export function isDefined(kind: string, draft: CustomDraft): boolean {
 	if (kind === "service_account") return filled(draft.token_url);
 	if (kind !== "oauth2") return true;
 	if (draft.discover) return filled(draft.issuer);
-	return filled(draft.token_url) && (draft.grant === "client_credentials" || filled(draft.authorize_url));
+	if (draft.grant === "authorization_code" && !filled(draft.authorize_url)) return false;
+	if (draft.grant === "device_code" && !filled(draft.device_url)) return false;
+	return filled(draft.token_url);
 }
 
 /** givenFields returns the fields to send: those that were entered. */
@@ -263,7 +274,7 @@ export function matchIntegrations(integrations: readonly Integration[], text: st
 
 /** needsConsent reports whether a person must sign in at the service to connect. */
 export function needsConsent(way: Way | undefined, kind: string, draft: CustomDraft): boolean {
-	return way ? way.consent : kind === "oauth2" && draft.grant === "authorization_code";
+	return way ? way.consent : kind === "oauth2" && draft.grant !== "client_credentials";
 }
 
 /** reconnectsByConsent reports whether a connection is reconnected by consent, and not by changing its fields. */
@@ -271,7 +282,7 @@ export function reconnectsByConsent(
 	{ integration, auth, definition }: Pick<Connection, "integration" | "auth" | "definition">,
 	integrations: readonly Integration[] = [],
 ): boolean {
-	if (definition) return auth === "oauth2" && grantOf(definition) === "authorization_code";
+	if (definition) return auth === "oauth2" && grantOf(definition) !== "client_credentials";
 	const service = integrations.find(({ id }) => id === integration);
 	return service?.auth.find(({ id }) => id === auth)?.consent ?? false;
 }

@@ -3,44 +3,55 @@ import { type ReactNode, useState } from "react";
 import { direct, got } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
+import { ErrorNote } from "@/ui/states";
 import { toast } from "@/ui/toast";
 import { consentMinutes, onConsent, openConsent, type PendingConsent } from "./consent";
 import { ConsentError } from "./consent-error";
 import { ConsentWait } from "./consent-wait";
 import { type Connection, serviceName, useIntegrations } from "./data";
+import { type DeviceConsent, DeviceWait } from "./device-wait";
+import { usesDeviceCode } from "./form";
 
 /** useReconnect returns what begins a new consent for a connection, and the dialog that waits for it. */
-export function useReconnect(connection: Pick<Connection, "id" | "name" | "integration">): {
+export function useReconnect(connection: Pick<Connection, "id" | "name" | "integration" | "auth" | "definition">): {
 	start: () => void;
 	isStarting: boolean;
 	dialog: ReactNode;
 } {
 	const { id, name, integration } = connection;
 	const [consent, setConsent] = useState<PendingConsent>();
+	const [device, setDevice] = useState<DeviceConsent>();
+	const byCode = usesDeviceCode(connection.auth, connection.definition);
 	const client = useQueryClient();
 	const integrations = useIntegrations().data;
 	const begin = useMutation({
 		meta: { quiet: true },
 		mutationFn: async () => {
-			const { authorize_url: url } = await got(
-				direct.POST("/ui/v1/connections/{id}/reconnect", { params: { path: { id } } }),
-			);
+			const params = { path: { id } };
+			if (byCode) {
+				setDevice(await got(direct.POST("/ui/v1/connections/{id}/reconnect-device", { params })));
+				return;
+			}
+			const { authorize_url: url } = await got(direct.POST("/ui/v1/connections/{id}/reconnect", { params }));
 			announce(url);
 			setConsent(openConsent(url));
 		},
 	});
+	const done = () => {
+		toast.done(`“${name}” was reconnected. Waiting runs continue.`);
+		return client.invalidateQueries({ queryKey: ["connections"] });
+	};
 	// The banner of a run disappears once the run continues, perhaps before its dialog closes.
 	const announce = (url: string) => {
 		const stop = onConsent(url, async ({ connection: made }) => {
 			stop();
-			if (!made) return;
-			toast.done(`“${name}” was reconnected. Waiting runs continue.`);
-			await client.invalidateQueries({ queryKey: ["connections"] });
+			if (made) await done();
 		});
 		setTimeout(stop, consentMinutes * 60_000);
 	};
 	const close = () => {
 		setConsent(undefined);
+		setDevice(undefined);
 		begin.reset();
 	};
 	const title = `Reconnect “${name}”`;
@@ -62,8 +73,20 @@ export function useReconnect(connection: Pick<Connection, "id" | "name" | "integ
 					</>
 				}
 			>
-				<ConsentError error={begin.error} serviceName={service} />
+				{byCode ? <ErrorNote error={begin.error} /> : <ConsentError error={begin.error} serviceName={service} />}
 			</Dialog>
+		) : device ? (
+			<DeviceWait
+				key={device.state}
+				title={title}
+				device={device}
+				onClose={close}
+				onAgain={() => begin.mutate()}
+				onConnected={() => {
+					close();
+					void done();
+				}}
+			/>
 		) : (
 			consent && (
 				<ConsentWait

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { Button, IconButton } from "@/ui/button";
 import { NativeSelect, TextInput } from "@/ui/field";
 import { PlusIcon, TrashIcon } from "@/ui/icons";
+import { sentence } from "@/ui/sentence";
 
 interface Row<W extends string> {
 	readonly where: W;
@@ -69,7 +70,7 @@ export function ValueRows<W extends string>(props: ValueRowsProps<W>) {
 			<Button small kind="quiet" icon={PlusIcon} className="self-start" onClick={() => onChange([...rows, fresh])}>
 				Add a {noun}
 			</Button>
-			{error && <p className="text-12 break-words text-failed">{error}</p>}
+			{error && <p className="text-12 break-words text-failed">{sentence(error)}</p>}
 			<p className="text-12 text-muted">{children}</p>
 		</fieldset>
 	);

@@ -1,0 +1,272 @@
+package connection
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/fault"
+)
+
+// The device authorization grant (RFC 8628): the service issues a code, the person enters
+// it at the service on any device, and meanwhile the token endpoint is asked again and
+// again whether they have. There is no redirect back.
+//
+// Whoever shows the code to the person drives it: each PollDevice sends at most one
+// request, and none before the service allows the next one. So the same person is signed
+// in all the time, any node can go on after a restart, and nothing runs for a person who
+// has left.
+
+const (
+	deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+	// maxDeviceLife is the longest that a person may take, whatever the service allows.
+	maxDeviceLife = 30 * time.Minute
+	// deviceInterval is the time between two requests if the service names none, and how
+	// much longer it gets each time that the service asks for that or fails.
+	deviceInterval = 5 * time.Second
+	maxUserCode    = 100
+)
+
+// deviceCode is a code that a person is asked to enter at a service.
+type deviceCode struct {
+	Code     string        `json:"code"`
+	Interval time.Duration `json:"interval"`
+	// NextAt is when the service may be asked next.
+	NextAt time.Time `json:"next_at"`
+}
+
+// DeviceConsent is what a person needs to consent on any device.
+type DeviceConsent struct {
+	State    string // identifies it to PollDevice
+	UserCode string
+	// URL is where the person enters the code. CompleteURL contains the code; it is empty
+	// if the service has no such URL.
+	URL         string
+	CompleteURL string
+	ExpiresAt   time.Time
+	Interval    time.Duration
+}
+
+// ConnectDevice begins to make a connection with the consent of a person who enters a
+// code at the service.
+func (s *Service) ConnectDevice(ctx context.Context, actor auth.Actor, in New) (DeviceConsent, error) {
+	c, err := s.prepare(ctx, actor, in)
+	if err != nil {
+		return DeviceConsent{}, err
+	}
+	return s.askDevice(ctx, actor, c, 0)
+}
+
+// ReconnectDevice begins to renew such a consent. Until it is completed, the connection
+// stays as it is.
+func (s *Service) ReconnectDevice(ctx context.Context, actor auth.Actor, id string) (DeviceConsent, error) {
+	c, err := s.readForConsent(ctx, actor, id)
+	if err != nil {
+		return DeviceConsent{}, err
+	}
+	return s.askDevice(ctx, actor, c, c.Epoch)
+}
+
+func (s *Service) askDevice(ctx context.Context, actor auth.Actor, c *opened, epoch int64) (DeviceConsent, error) {
+	if !c.auth.UsesDeviceCode() {
+		return DeviceConsent{}, fault.Field("/definition/grant", "must be device_code to connect with a code")
+	}
+	asked, code, err := s.requestDeviceCode(ctx, c)
+	if err != nil {
+		return DeviceConsent{}, err
+	}
+	asked.State = rand.Text()
+	wait := pending{
+		Connection: c.Connection, Secrets: c.secrets.Fields, Reconnect: epoch,
+		Device: &deviceCode{Code: code, Interval: asked.Interval, NextAt: clock.Now().Add(asked.Interval)},
+	}
+	return asked, s.storeConsent(ctx, actor, asked.State, wait, asked.ExpiresAt.Sub(clock.Now()))
+}
+
+// requestDeviceCode asks the service for a code.
+func (s *Service) requestDeviceCode(ctx context.Context, c *opened) (asked DeviceConsent, code string, err error) {
+	params := url.Values{"client_id": {c.client().id}}
+	if len(c.auth.Scopes) > 0 {
+		params.Set(c.auth.ScopeParam, strings.Join(c.auth.Scopes, c.auth.ScopeSeparator))
+	}
+	if err := setParams(params, c.auth.Params, c.env()); err != nil {
+		return asked, "", err
+	}
+	now := clock.Now()
+	resp, err := s.postAsClient(ctx, c, c.auth.DeviceURL, params, c.auth.TokenBody)
+	if failure, ok := errors.AsType[*egress.Error](err); ok {
+		return asked, "", fault.New(fault.ConsentRefused, "the service issued no code: %s. Check device_url, and connect again", failure.Message)
+	}
+	if err != nil {
+		return asked, "", err
+	}
+	members := parseMembers(resp)
+	text := func(names ...string) (value string) {
+		for _, name := range names {
+			member, _ := members[name].(string)
+			value = cmp.Or(value, member)
+		}
+		return value
+	}
+	code, asked.UserCode = text("device_code"), text("user_code")
+	if resp.Status >= http.StatusBadRequest || code == "" || !isShown(asked.UserCode) {
+		return asked, "", fault.New(fault.ConsentRefused, "the service issued no code: %s. Check the client ID and %s, device_url and whether the client may use this grant, and connect again",
+			describeDeviceError(c, resp, members, params), c.clientCredential())
+	}
+	endpoint, err := c.auth.DeviceURL.URL(c.env())
+	if err != nil {
+		return asked, "", err
+	}
+	// Some services still use the name of a draft.
+	if asked.URL = verificationURL(text("verification_uri", "verification_url"), endpoint); asked.URL == "" {
+		return asked, "", fault.New(fault.ConsentRefused, "the service did not say at which https address people enter the code (verification_uri)")
+	}
+	asked.CompleteURL = verificationURL(text("verification_uri_complete"), endpoint)
+	life, interval := time.Duration(secondsOf(members["expires_in"]))*time.Second, time.Duration(secondsOf(members["interval"]))*time.Second
+	asked.ExpiresAt = now.Add(min(cmp.Or(life, consentLife), maxDeviceLife))
+	asked.Interval = min(cmp.Or(interval, deviceInterval), maxDeviceLife)
+	return asked, code, nil
+}
+
+// isShown reports whether a code can be shown to a person.
+func isShown(code string) bool {
+	return code != "" && len(code) <= maxUserCode && !strings.ContainsFunc(code, unicode.IsControl)
+}
+
+func describeDeviceError(c *opened, resp *egress.Response, members map[string]any, params url.Values) string {
+	failure := &tokenError{status: resp.Status}
+	failure.code, failure.description = errorOf(members)
+	failure.hide(c, params)
+	return failure.what()
+}
+
+// verificationURL returns the URL where a person enters a code, or "" if it is not one to
+// send people to. It may lack TLS only where the service does.
+func verificationURL(text string, endpoint *url.URL) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || endpoint.Scheme != "http") {
+		return ""
+	}
+	return u.String()
+}
+
+// DeviceOutcome is what is known about a consent on another device.
+type DeviceOutcome struct {
+	// Connection is the connection that the consent has made; nil while the person has not
+	// consented.
+	Connection *Connection
+	// Wait is how long it takes until the service may be asked again.
+	Wait time.Duration
+}
+
+// PollDevice asks the service whether a person has consented, if it may be asked already,
+// and makes the connection. Only the person who was asked can do that.
+func (s *Service) PollDevice(ctx context.Context, actor auth.Actor, state string) (DeviceOutcome, error) {
+	consent, err := s.consents.Consent(ctx, hashState(state), actor.ID, clock.Now())
+	if err != nil {
+		return DeviceOutcome{}, err
+	}
+	if consent == nil || consent.WorkspaceID != actor.Workspace.ID {
+		return DeviceOutcome{}, deviceExpired()
+	}
+	wait, c, err := s.openConsent(ctx, consent)
+	if err != nil {
+		return DeviceOutcome{}, err
+	}
+	if wait.Device == nil {
+		return DeviceOutcome{}, deviceExpired()
+	}
+	now := clock.Now()
+	if left := wait.Device.NextAt.Sub(now); left > 0 {
+		return DeviceOutcome{Wait: left}, nil
+	}
+	// Nobody else asks meanwhile. If this process dies, somebody does soon.
+	claimed, err := s.delayPoll(ctx, consent, wait, now.Add(tokenTimeout+wait.Device.Interval))
+	if err != nil || !claimed {
+		return DeviceOutcome{Wait: wait.Device.Interval}, err
+	}
+	// A browser that goes away does not lose the token.
+	ctx = context.WithoutCancel(ctx)
+	answer, err := s.redeemDevice(ctx, c, *wait.Device)
+	if longer, again := asksAgain(err); again {
+		wait.Device.Interval = min(wait.Device.Interval+longer, maxDeviceLife)
+		_, err := s.delayPoll(ctx, consent, wait, clock.Now().Add(wait.Device.Interval))
+		return DeviceOutcome{Wait: wait.Device.Interval}, err
+	}
+	if _, takeErr := s.consents.TakeConsent(ctx, consent.StateHash, actor.ID, now); takeErr != nil {
+		return DeviceOutcome{}, takeErr
+	}
+	if err != nil {
+		return DeviceOutcome{}, deviceRefused(c, err)
+	}
+	if err := s.accept(ctx, actor, c, answer); err != nil {
+		return DeviceOutcome{}, err
+	}
+	// A custom connection does not know its account, so there is no other one to confirm.
+	if err := s.finishConsent(ctx, actor, c, wait); err != nil {
+		return DeviceOutcome{}, err
+	}
+	return DeviceOutcome{Connection: &c.Connection}, nil
+}
+
+// delayPoll stores when the service may be asked next, unless somebody else has done so.
+func (s *Service) delayPoll(ctx context.Context, consent *Consent, wait pending, until time.Time) (stored bool, err error) {
+	was := consent.Pending
+	wait.Device.NextAt = until
+	if err := s.sealConsent(ctx, consent, wait); err != nil {
+		return false, err
+	}
+	return s.consents.UpdateConsent(ctx, *consent, was)
+}
+
+// redeemDevice requests the token for a code that a person was asked to enter.
+func (s *Service) redeemDevice(ctx context.Context, c *opened, device deviceCode) (tokenAnswer, error) {
+	params := url.Values{"grant_type": {deviceGrant}, "device_code": {device.Code}}
+	if err := setParams(params, c.auth.TokenParams, c.env()); err != nil {
+		return tokenAnswer{}, err
+	}
+	return s.requestToken(ctx, c, c.auth.TokenURL, params)
+}
+
+// asksAgain reports whether the answer to a request for a token may be another one later,
+// and how much longer the interval becomes.
+func asksAgain(err error) (longer time.Duration, again bool) {
+	if failure, ok := errors.AsType[*tokenError](err); ok {
+		isTemporary := failure.status >= http.StatusInternalServerError || failure.status == http.StatusTooManyRequests
+		switch {
+		case failure.code == "authorization_pending":
+			return 0, true
+		case failure.code == "slow_down" || failure.code == "" || isTemporary:
+			return deviceInterval, true
+		}
+		return 0, false
+	}
+	failure, ok := errors.AsType[*egress.Error](err)
+	return deviceInterval, ok && failure.Retryable
+}
+
+func deviceExpired() error {
+	return fault.New(fault.ConsentExpired,
+		"this code can no longer be used: nobody entered it in time, it was used before, or it was requested by another person or in another workspace. Connect again")
+}
+
+// deviceRefused returns the problem of a consent that the service has ended.
+func deviceRefused(c *opened, err error) error {
+	failure, ok := errors.AsType[*tokenError](err)
+	switch {
+	case ok && failure.code == "expired_token":
+		return deviceExpired()
+	case ok && failure.code == "access_denied":
+		return refused(failure.code, failure.description)
+	}
+	return fault.New(fault.ConsentRefused, "%v. Check the client ID and %s and the token URL, and connect again", err, c.clientCredential())
+}
