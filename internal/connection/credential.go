@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
@@ -64,6 +65,7 @@ func partsOf(value string) []string {
 type credential struct {
 	hosts []Host
 	apply func(*http.Request) error
+	tls   egress.TLS
 }
 
 // Allows reports whether a URL leads to one of the hosts of the connection.
@@ -71,6 +73,9 @@ func (c credential) Allows(u *url.URL) bool { return allows(c.hosts, u) }
 
 // Apply adds the credential to a request.
 func (c credential) Apply(r *http.Request) error { return c.apply(r) }
+
+// TLS returns the settings of connections to the hosts.
+func (c credential) TLS() egress.TLS { return c.tls }
 
 // applyTemplates returns a function that adds a credential to requests as the
 // integration says.

@@ -35,11 +35,14 @@ func (s *Service) discover(ctx context.Context, workspaceID, kind string, defini
 	if err := checkSize(definition); err != nil {
 		return nil, err
 	}
-	issuer := integration.UnresolvedIssuer(kind, definition)
+	issuer, ca := integration.UnresolvedIssuer(kind, definition)
 	if issuer == "" {
 		return definition, nil
 	}
-	metadata, err := s.readMetadata(ctx, workspaceID, issuer)
+	if err := checkCA(ca); err != nil {
+		return nil, err
+	}
+	metadata, err := s.readMetadata(ctx, workspaceID, issuer, egress.TLS{CAs: ca})
 	if err == nil {
 		definition, err = metadata.Resolve(definition)
 	}
@@ -50,7 +53,7 @@ func (s *Service) discover(ctx context.Context, workspaceID, kind string, defini
 }
 
 // readMetadata reads the metadata of an issuer. The requests contain no secret.
-func (s *Service) readMetadata(ctx context.Context, workspaceID, issuer string) (metadata integration.ServerMetadata, err error) {
+func (s *Service) readMetadata(ctx context.Context, workspaceID, issuer string, tls egress.TLS) (metadata integration.ServerMetadata, err error) {
 	targets, err := integration.MetadataURLs(issuer)
 	if err != nil {
 		return metadata, err
@@ -58,6 +61,7 @@ func (s *Service) readMetadata(ctx context.Context, workspaceID, issuer string) 
 	for _, target := range targets {
 		resp, err := s.client.Do(ctx, egress.Request{
 			Workspace: workspaceID, URL: target, Header: http.Header{"Accept": {"application/json"}}, Timeout: metadataTimeout, MaxBody: maxMetadata,
+			Credential: tlsOnly(target, tls),
 		})
 		if failure, ok := errors.AsType[*egress.Error](err); ok {
 			return metadata, fmt.Errorf("cannot be read: %s", failure.Message)

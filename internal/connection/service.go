@@ -179,6 +179,9 @@ func (s *Service) setFields(c *opened, fields map[string]string) (err error) {
 	if len(problems) > 0 {
 		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
 	}
+	if err := checkCA(c.auth.CA); err != nil {
+		return err
+	}
 	return s.setHosts(c)
 }
 

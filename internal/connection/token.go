@@ -149,6 +149,7 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 	header.Set("Content-Type", media)
 	return s.client.Do(ctx, egress.Request{
 		Workspace: c.WorkspaceID, Method: http.MethodPost, URL: target.String(), Header: header, Body: body, Timeout: tokenTimeout,
+		Credential: tlsOnly(target.String(), c.tls()),
 	})
 }
 

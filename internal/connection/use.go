@@ -57,7 +57,7 @@ func (s *Service) connection(c *opened) action.Connection {
 	if c.auth.Kind == integration.AWSSigV4 {
 		apply = c.signAWS
 	}
-	return action.Connection{Name: c.Name, Credential: credential{hosts: c.Hosts, apply: apply}, Mask: s.mask(c)}
+	return action.Connection{Name: c.Name, Credential: credential{hosts: c.Hosts, apply: apply, tls: c.tls()}, Mask: s.mask(c)}
 }
 
 func (c *opened) signAWS(r *http.Request) error {

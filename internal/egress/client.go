@@ -49,7 +49,8 @@ type Limits struct {
 	HeaderBytes int64 // response headers: 64 KiB
 	Redirects   int   // per request: 5
 	Workspaces  int   // with idle connections: 64
-	IdleConns   int   // per workspace: 32
+	TLSSettings int   // of credentials, with idle connections: 64
+	IdleConns   int   // per workspace and TLS settings: 32
 }
 
 func (l Limits) orDefaults() Limits {
@@ -63,6 +64,7 @@ func (l Limits) orDefaults() Limits {
 		HeaderBytes: cmp.Or(l.HeaderBytes, 64<<10),
 		Redirects:   cmp.Or(l.Redirects, 5),
 		Workspaces:  cmp.Or(l.Workspaces, 64),
+		TLSSettings: cmp.Or(l.TLSSettings, 64),
 		IdleConns:   cmp.Or(l.IdleConns, 32),
 	}
 }
@@ -71,7 +73,8 @@ func (l Limits) orDefaults() Limits {
 // use.
 type Client struct {
 	dialer    *dialer
-	pools     *pools
+	pools     *pools // of workspaces
+	tlsPools  *pools // of workspaces and TLS settings, which do not displace the others
 	limits    Limits
 	userAgent string
 	calls     *tally.Set
@@ -103,19 +106,27 @@ func New(config Config) *Client {
 	}
 	c.dialer.proxy = newProxy(config.Proxy, c.dialer.tls)
 	c.pools = newPools(limits.Workspaces, c.transport)
+	c.tlsPools = newPools(limits.TLSSettings, c.transport)
 	return c
 }
 
-// transport returns a transport for one workspace. It ignores proxies of the
-// environment, which are meant for the operator, not for users.
-func (c *Client) transport() *http.Transport {
+// transport returns a transport for one workspace and TLS settings. It ignores proxies of
+// the environment, which are meant for the operator, not for users.
+func (c *Client) transport(settings TLS) (*http.Transport, error) {
+	dialer := *c.dialer
+	if settings != (TLS{}) {
+		var err error
+		if dialer.tls, err = settings.config(dialer.tls); err != nil {
+			return nil, err
+		}
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	return &http.Transport{
 		Protocols:              protocols,
-		DialContext:            c.dialer.dial,
-		DialTLSContext:         c.dialer.dialTLS,
+		DialContext:            dialer.dial,
+		DialTLSContext:         dialer.dialTLS,
 		DisableCompression:     true, // see decodedBody
 		MaxResponseHeaderBytes: c.limits.HeaderBytes,
 		MaxIdleConns:           c.limits.IdleConns,
@@ -127,7 +138,7 @@ func (c *Client) transport() *http.Transport {
 			SendPingTimeout:               15 * time.Second,
 			PingTimeout:                   10 * time.Second,
 		},
-	}
+	}, nil
 }
 
 // Do sends the request and reads the whole response. A response with any status
@@ -181,13 +192,13 @@ func (c *Client) withTimeout(ctx context.Context, timeout time.Duration) (contex
 
 // send sends the request and follows redirects. The request of the response is the
 // one without the credential.
-func (c *Client) send(transport http.RoundTripper, req *http.Request, r Request) (*http.Response, error) {
+func (c *Client) send(through route, req *http.Request, r Request) (*http.Response, error) {
 	for hops := 0; ; hops++ {
 		sent, err := authenticate(req, r.Credential)
 		if err != nil {
 			return nil, err
 		}
-		resp, err := transport.RoundTrip(sent)
+		resp, err := through.to(req.URL).RoundTrip(sent)
 		if err != nil {
 			return nil, classifyError(req.Context(), req.URL.Hostname(), err)
 		}
@@ -212,4 +223,7 @@ func (c *Client) send(transport http.RoundTripper, req *http.Request, r Request)
 
 // Close closes idle connections at once, and the others when their requests
 // are done.
-func (c *Client) Close() { c.pools.retireAll() }
+func (c *Client) Close() {
+	c.pools.retireAll()
+	c.tlsPools.retireAll()
+}

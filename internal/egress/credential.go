@@ -13,6 +13,8 @@ type Credential interface {
 	// headers of the same name. It must not consume the body; GetBody returns another
 	// reader of it.
 	Apply(r *http.Request) error
+	// TLS returns the settings of the connections to these hosts.
+	TLS() TLS
 }
 
 // authenticate returns the request as it is sent: with the credential, if there is

@@ -22,9 +22,12 @@ type testCredential struct {
 	hosts []string // with their ports
 	move  string   // where it tries to send the request
 	err   error
+	tls   egress.TLS
 }
 
 func (c testCredential) Allows(u *url.URL) bool { return slices.Contains(c.hosts, u.Host) }
+
+func (c testCredential) TLS() egress.TLS { return c.tls }
 
 func (c testCredential) Apply(r *http.Request) error {
 	r.Header.Set("Authorization", "Bearer "+secret)

@@ -15,10 +15,10 @@ func (c *Client) Connect(ctx context.Context, targets ...netip.AddrPort) (net.Co
 
 // DialWith replaces network connections with those of dial.
 func (c *Client) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
-	c.pools.newTransport = func() *http.Transport {
-		transport := c.transport()
+	c.pools.newTransport = func(settings TLS) (*http.Transport, error) {
+		transport, err := c.transport(settings)
 		transport.DialContext = dial
-		return transport
+		return transport, err
 	}
 }
 
@@ -26,7 +26,7 @@ func (c *Client) DialWith(dial func(ctx context.Context, network, address string
 func (c *Client) Users(workspace string) int {
 	c.pools.mu.Lock()
 	defer c.pools.mu.Unlock()
-	if element, ok := c.pools.byWorkspace[workspace]; ok {
+	if element, ok := c.pools.byKey[poolKey{workspace: workspace}]; ok {
 		return poolOf(element).users
 	}
 	return 0

@@ -76,15 +76,18 @@ func (c *Client) headerTimeout(ctx context.Context, timeout time.Duration) time.
 func (c *Client) open(ctx context.Context, r Request, cancel context.CancelFunc) (_ *Stream, err error) {
 	up := newUpload(r)
 	req, err := c.prepare(ctx, r, up)
+	var through route
+	if err == nil {
+		through, err = c.acquireRoute(r)
+	}
 	if err != nil {
 		up.close()
 		cancel()
 		c.count(err)
 		return nil, err
 	}
-	pool := c.pools.acquire(r.Workspace)
 	release := sync.OnceFunc(func() {
-		c.pools.release(pool)
+		c.releaseRoute(through)
 		cancel()
 		up.close()
 	})
@@ -92,7 +95,7 @@ func (c *Client) open(ctx context.Context, r Request, cancel context.CancelFunc)
 	// stream. The transport would also wait for an upload that has stopped. It closes
 	// the connection itself.
 	unregister := context.AfterFunc(ctx, release)
-	resp, err := c.send(pool.transport, req, r) //nolint:bodyclose // Stream.end closes it
+	resp, err := c.send(through, req, r) //nolint:bodyclose // Stream.end closes it
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
 		err = fail(InvalidResponse, nil, "%s tried to switch to another protocol", req.URL.Hostname())
 		resp.Body.Close()

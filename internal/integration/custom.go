@@ -30,6 +30,8 @@ type custom struct {
 	Apply *manifestApply `json:"apply"`
 	// TestURL is requested to test the connection.
 	TestURL string `json:"test_url"`
+	// CA is what the connection trusts beside the certificate authorities of the machine.
+	CA string `json:"ca"`
 
 	// Issuer publishes the members that are left out. See ServerMetadata.
 	Issuer string `json:"issuer"`
@@ -113,7 +115,7 @@ func (p *customParser) parse() *Integration {
 		ID: p.kind.name, Kind: p.kind.name, Label: p.kind.name, Fields: slices.Clone(p.kind.fields), Service: p.Service,
 		Scopes: p.Scopes, ScopeSeparator: cmp.Or(p.ScopeSeparator, " "), ScopeParam: "scope",
 		ClientAuth: cmp.Or(p.ClientAuth, "basic"), TokenBody: body, RevokeBody: body, RevokeParam: "token", PKCE: p.PKCE == nil || *p.PKCE,
-		Issuer: p.Issuer, IssRequired: p.IssRequired != nil && *p.IssRequired,
+		Issuer: p.Issuer, IssRequired: p.IssRequired != nil && *p.IssRequired, CA: p.CA,
 	}
 	p.parseApply(&a)
 	p.parseURLs(&a)

@@ -91,6 +91,8 @@ type Auth struct {
 	// Service is the name of the service in signatures of aws_sigv4. If it is empty,
 	// the host has it.
 	Service string
+	// CA has certificate authorities in PEM that are trusted too, for custom connections.
+	CA string
 
 	// AuthorizeURL is where people consent, and DeviceURL where codes are issued that
 	// people consent with (RFC 8628). If both are zero, the entry uses client credentials.

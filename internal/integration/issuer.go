@@ -27,20 +27,21 @@ type ServerMetadata struct {
 }
 
 // UnresolvedIssuer returns the issuer of the definition of a custom connection that
-// leaves out an endpoint, or "". A definition that is not valid has none.
-func UnresolvedIssuer(kindName string, definition json.RawMessage) string {
+// leaves out an endpoint, or "", and the certificate authorities of the definition. A
+// definition that is not valid has none.
+func UnresolvedIssuer(kindName string, definition json.RawMessage) (issuer, ca string) {
 	var c custom
 	if kindName != OAuth2 || strictjson.Decode(definition, &c) != nil {
-		return ""
+		return "", ""
 	}
 	consentURL := c.AuthorizeURL
 	if c.Grant == grantDevice {
 		consentURL = c.DeviceURL
 	}
 	if c.TokenURL != "" && (consentURL != "" || c.Grant == grantClient) {
-		return ""
+		return "", ""
 	}
-	return c.Issuer
+	return c.Issuer, c.CA
 }
 
 // MetadataURLs returns where the metadata of an issuer may be: the URL of OpenID Connect,

@@ -18,6 +18,8 @@ type key struct{ host string }
 
 func (k key) Allows(u *url.URL) bool { return u.Host == k.host }
 
+func (k key) TLS() egress.TLS { return egress.TLS{} }
+
 func (k key) Apply(r *http.Request) error {
 	r.Header.Set("X-Key", "key")
 	return nil
