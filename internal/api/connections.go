@@ -26,12 +26,14 @@ type connectionBody struct {
 	Definition  json.RawMessage   `json:"definition"`
 	LastUsedAt  *string           `json:"last_used_at"`
 	ExpiresAt   *string           `json:"expires_at"`
-	CreatedAt   string            `json:"created_at"`
-	CreatedBy   *string           `json:"created_by"`
-	UpdatedAt   string            `json:"updated_at"`
-	UpdatedBy   *string           `json:"updated_by"`
-	UsedBy      []connectionUser  `json:"used_by"`
-	WaitingRuns int               `json:"waiting_runs"`
+	// CertificateExpiresAt is about the client certificate, ExpiresAt about the token.
+	CertificateExpiresAt *string          `json:"certificate_expires_at"`
+	CreatedAt            string           `json:"created_at"`
+	CreatedBy            *string          `json:"created_by"`
+	UpdatedAt            string           `json:"updated_at"`
+	UpdatedBy            *string          `json:"updated_by"`
+	UsedBy               []connectionUser `json:"used_by"`
+	WaitingRuns          int              `json:"waiting_runs"`
 }
 
 type connectionUser struct {
@@ -47,7 +49,8 @@ func showConnection(c connection.Connection, usage connection.Usage) connectionB
 	return connectionBody{
 		ID: c.ID, Name: c.Name, Aliases: orEmpty(usage.Aliases), Access: c.Access, Members: orEmpty(c.Members), Integration: orNull(c.Integration), Auth: c.Auth, Status: c.Status, Problem: orNull(c.Problem), Account: orNull(c.Account),
 		Fields: c.Fields, Hosts: c.Hosts, Definition: c.Definition, LastUsedAt: clock.FormatPtr(c.LastUsedAt), ExpiresAt: clock.FormatPtr(c.ExpiresAt),
-		CreatedAt: clock.Format(c.CreatedAt), CreatedBy: orNull(c.CreatedBy), UpdatedAt: clock.Format(c.UpdatedAt), UpdatedBy: orNull(c.UpdatedBy),
+		CertificateExpiresAt: clock.FormatPtr(c.CertificateExpiresAt()),
+		CreatedAt:            clock.Format(c.CreatedAt), CreatedBy: orNull(c.CreatedBy), UpdatedAt: clock.Format(c.UpdatedAt), UpdatedBy: orNull(c.UpdatedBy),
 		UsedBy: showAll(usage.Workflows, func(u connection.User) connectionUser {
 			return connectionUser{WorkflowID: u.ID, Name: u.Name, Active: u.Active}
 		}),

@@ -189,8 +189,11 @@ func (s *Service) setFields(c *opened, fields map[string]string) (err error) {
 // result depends on the secrets, so whoever gets it must have entered them: see
 // requireSecrets.
 func checkApplied(c *opened) error {
-	if problems := checkUser(c); len(problems) > 0 {
+	if problems := slices.Concat(checkUser(c), checkCertificate(c)); len(problems) > 0 {
 		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
+	}
+	if err := checkSecureHosts(c); err != nil {
+		return err
 	}
 	return checkTestURL(c)
 }
@@ -273,7 +276,7 @@ const maxSecretBytes = 256 << 10
 func checkSecrets(known []integration.Field, secrets map[string]string) []fault.Detail {
 	count, size := 0, 0
 	for _, f := range known {
-		if !f.Secret {
+		if !f.Secret || secrets[f.Name] == "" {
 			continue
 		}
 		count++

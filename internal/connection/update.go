@@ -192,7 +192,9 @@ func isSubset[T comparable](part, whole []T) bool {
 func requireSecrets(was, now *opened, patch Patch) error {
 	var problems []fault.Detail
 	for _, field := range now.service.Fields(now.auth) {
-		if _, stored := was.secrets.Fields[field.Name]; stored && patch.Fields[field.Name] == "" {
+		_, stored := was.secrets.Fields[field.Name]
+		_, stays := now.secrets.Fields[field.Name]
+		if stored && stays && patch.Fields[field.Name] == "" {
 			problems = append(problems, fault.Detail{Pointer: "/fields/" + field.Name, Message: "must be entered again, because it would be used in another way"})
 		}
 	}

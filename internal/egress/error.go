@@ -75,6 +75,8 @@ func classifyError(ctx context.Context, host string, err error) *Error {
 		return fail(TimedOut, err, "%s did not send a complete response in time", host)
 	case errors.As(err, &network) && network.Timeout():
 		return fail(TimedOut, err, "%s stopped responding", host)
+	case certificateAlert(err) != "": // with TLS 1.3, it arrives after the handshake
+		return fail(TLSFailed, err, "could not connect securely to %s: %s", host, certificateAlert(err))
 	case isHeaderLimit(err):
 		return fail(ResponseTooLarge, err, "the response headers of %s are too large", host)
 	case isConnectionError(err):

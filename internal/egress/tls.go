@@ -51,6 +51,8 @@ func tlsFailureReason(err error) string {
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
 	switch {
+	case certificateAlert(err) != "":
+		return certificateAlert(err)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "its certificate has expired or is not valid yet"
 	case errors.As(err, &name):
@@ -63,5 +65,30 @@ func tlsFailureReason(err error) string {
 		return "it does not support TLS 1.2 or later"
 	default:
 		return "the TLS handshake failed"
+	}
+}
+
+// certificateAlert explains an alert of the server about the client certificate, or
+// returns "". It recognizes alerts, whose type is not exported, by their text.
+func certificateAlert(err error) string {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Op != "remote error" {
+		return ""
+	}
+	switch strings.TrimPrefix(op.Err.Error(), "tls: ") {
+	case "certificate required":
+		return "it requires a client certificate"
+	case "bad certificate", "unsupported certificate", "unknown certificate", "access denied":
+		return "it requires a client certificate that it accepts"
+	case "unknown certificate authority":
+		return "it does not know the authority of the client certificate"
+	case "expired certificate":
+		return "it considers the client certificate expired"
+	case "revoked certificate":
+		return "it considers the client certificate revoked"
+	case "handshake failure": // for many reasons, of which this is one
+		return "the TLS handshake failed; it may require a client certificate"
+	default:
+		return ""
 	}
 }

@@ -116,7 +116,7 @@ func TestTLSVerification(t *testing.T) {
 		{"other authority", &tls.Config{Certificates: []tls.Certificate{newAuthority(t).issue(t, tomorrow, "host.test")}}, "not signed by a trusted authority"},
 		{"TLS 1.0", &tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, "1.2 or later"},
 		{"TLS 1.1", &tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, "1.2 or later"},
-		{"client certificate", &tls.Config{Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}, "handshake failed"},
+		{"client certificate", &tls.Config{Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}, "require a client certificate"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

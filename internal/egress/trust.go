@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -15,6 +16,9 @@ import (
 type TLS struct {
 	// CAs are certificates in PEM that are trusted in addition to those of the machine.
 	CAs string
+	// Certificate and Key are the client certificate, with the certificates that lead to
+	// its authority, and its private key in PEM.
+	Certificate, Key string
 }
 
 // ParseCertificates reads certificates in PEM. Text around them is ignored, as OpenSSL
@@ -48,6 +52,42 @@ func ParseCertificates(text string) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
+// ParseKey reads a private key in PEM: PKCS #8, PKCS #1 or SEC 1. The error follows the
+// name of the value, "must be …", and never quotes it.
+func ParseKey(text string) (crypto.Signer, error) {
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return nil, errors.New("must be a private key in PEM format, from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----")
+		}
+		switch {
+		case block.Type == "ENCRYPTED PRIVATE KEY", strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
+			return nil, errors.New("must not be encrypted with a passphrase: decrypt it with `openssl pkey -in key.pem -out decrypted.pem`, and enter the content of decrypted.pem. Stepmill encrypts it itself")
+		case block.Type == "OPENSSH PRIVATE KEY":
+			return nil, errors.New("must not be a key for SSH: enter the private key of the certificate")
+		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
+			return parseKeyBlock(block)
+		}
+	}
+}
+
+func parseKeyBlock(block *pem.Block) (crypto.Signer, error) {
+	var key any
+	var err error
+	switch block.Type {
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	default:
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	if signer, ok := key.(crypto.Signer); ok && err == nil {
+		return signer, nil
+	}
+	return nil, errors.New("cannot be read: it must be an RSA, ECDSA or Ed25519 key. Copy the whole file unchanged")
+}
+
 // config returns the configuration of connections with these settings.
 func (t TLS) config(base *tls.Config) (*tls.Config, error) {
 	config := base.Clone()
@@ -63,7 +103,33 @@ func (t TLS) config(base *tls.Config) (*tls.Config, error) {
 			config.RootCAs.AddCert(certificate)
 		}
 	}
+	if t.Certificate != "" {
+		certificate, err := t.certificate()
+		if err != nil {
+			return nil, err
+		}
+		// It is sent whatever authorities the server names: somebody entered it for this
+		// server, whose reason for rejecting it is more useful than one for not having it.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil }
+	}
 	return config, nil
+}
+
+// certificate returns the client certificate.
+func (t TLS) certificate() (tls.Certificate, error) {
+	chain, err := ParseCertificates(t.Certificate)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("the client certificate: %w", err)
+	}
+	key, err := ParseKey(t.Key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("the key of the client certificate: %w", err)
+	}
+	out := tls.Certificate{PrivateKey: key, Leaf: chain[0]}
+	for _, one := range chain {
+		out.Certificate = append(out.Certificate, one.Raw)
+	}
+	return out, nil
 }
 
 // copyRoots returns a copy of root certificates; nil stands for those of the machine.

@@ -1,15 +1,24 @@
 package egress_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/test/certificate"
 )
 
 // pem returns the certificate of the authority.
@@ -161,4 +170,173 @@ func FuzzParseCertificates(f *testing.F) {
 			t.Errorf("%d certificates, %v", len(got), err)
 		}
 	})
+}
+
+// clientPEM returns a client certificate of an authority and its key.
+func clientPEM(t *testing.T, by *certificate.Authority, name string) egress.TLS {
+	t.Helper()
+	certificate, key := by.Client(t, name, time.Now().Add(time.Hour))
+	return egress.TLS{Certificate: certificate, Key: key}
+}
+
+// shownName responds with the name in the client certificate, or "none".
+func shownName(w http.ResponseWriter, r *http.Request) {
+	name := "none"
+	if len(r.TLS.PeerCertificates) > 0 {
+		name = r.TLS.PeerCertificates[0].Subject.CommonName
+	}
+	fmt.Fprint(w, name)
+}
+
+// TestClientCertificate checks that a client certificate is shown to the hosts of its
+// credential and to nobody else, and that connections which showed one are not shared.
+func TestClientCertificate(t *testing.T) {
+	t.Parallel()
+	ca, clients := newAuthority(t), certificate.NewAuthority(t)
+	client := newClient(t, egress.Config{Policy: internet, RootCAs: ca.pool(), Resolver: names{"host.test": {outside}, "other.test": {outside}}})
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		for _, protocols := range [][]string{nil, {"http/1.1"}} {
+			t.Run(fmt.Sprint(tls.VersionName(version), protocols), func(t *testing.T) {
+				t.Parallel()
+				serve := func(name string, auth tls.ClientAuthType, handler http.HandlerFunc) string {
+					port := serveTLS(t, &tls.Config{
+						Certificates: []tls.Certificate{ca.issue(t, time.Now().Add(time.Hour), name)}, ClientAuth: auth,
+						ClientCAs: clients.Pool(), MinVersion: version, MaxVersion: version, NextProtos: protocols,
+					}, handler)
+					return fmt.Sprintf("%s:%d", name, port)
+				}
+				other := serve("other.test", tls.RequestClientCert, shownName)
+				host := serve("host.test", tls.VerifyClientCertIfGiven, func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/away" {
+						http.Redirect(w, r, "https://"+other, http.StatusTemporaryRedirect)
+						return
+					}
+					shownName(w, r)
+				})
+				shown := func(path string, settings egress.TLS) string {
+					resp, err := client.Do(t.Context(), egress.Request{
+						Workspace: "w", URL: "https://" + host + path, Credential: testCredential{hosts: []string{host}, tls: settings}, FollowRedirects: true, Timeout: 3 * time.Minute,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return string(resp.Body)
+				}
+				ada, bob := clientPEM(t, clients, "ada"), clientPEM(t, clients, "bob")
+				for range 2 {
+					if got := []string{shown("/", ada), shown("/", egress.TLS{}), shown("/", bob), shown("/away", ada)}; !slices.Equal(got, []string{"ada", "none", "bob", "none"}) {
+						t.Errorf("the certificates shown were %v", got)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestClientCertificateIsRejected checks what people are told. A server that speaks TLS
+// 1.3 may close the connection before its reason arrives, so this is with TLS 1.2.
+func TestClientCertificateIsRejected(t *testing.T) {
+	t.Parallel()
+	ca, clients := newAuthority(t), certificate.NewAuthority(t)
+	client := newClient(t, egress.Config{Policy: internet, RootCAs: ca.pool()})
+	port := serveTLS(t, &tls.Config{
+		Certificates: []tls.Certificate{ca.issue(t, time.Now().Add(time.Hour), outside)}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: clients.Pool(), MaxVersion: tls.VersionTLS12,
+	}, hello)
+	address := fmt.Sprintf("%s:%d", outside, port)
+	if err := sendTo(t, client, address, clientPEM(t, clients, "ada"), address); err != nil {
+		t.Error(err)
+	}
+	for name, tc := range map[string]struct {
+		settings egress.TLS
+		says     string
+	}{
+		"none":              {egress.TLS{}, "require a client certificate"},
+		"another authority": {clientPEM(t, certificate.NewAuthority(t), "eve"), "does not know the authority"},
+	} {
+		if failure := wantError(t, sendTo(t, client, address, tc.settings, address), egress.TLSFailed); !strings.Contains(failure.Message, tc.says) {
+			t.Errorf("%s: %v", name, failure)
+		}
+	}
+}
+
+// TestProxySeesNoClientCertificate checks that the certificate of a credential is for its
+// host, not for a proxy on the way there.
+func TestProxySeesNoClientCertificate(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	var shown atomic.Int64
+	proxy := startProxy(t, &tls.Config{
+		Certificates: []tls.Certificate{ca.issue(t, time.Now().Add(time.Hour), "127.0.0.1", outside)}, ClientAuth: tls.RequestClientCert,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			shown.Add(int64(len(state.PeerCertificates)))
+			return nil
+		},
+	})
+	client := newClient(t, egress.Config{Policy: internet, RootCAs: ca.pool(), Proxy: proxy.url})
+	port := serveTLS(t, &tls.Config{
+		Certificates: []tls.Certificate{ca.issue(t, time.Now().Add(time.Hour), outside)}, ClientAuth: tls.RequireAnyClientCert,
+	}, hello)
+	address := fmt.Sprintf("%s:%d", outside, port)
+	if err := sendTo(t, client, address, clientPEM(t, certificate.NewAuthority(t), "ada"), address); err != nil {
+		t.Error(err)
+	}
+	if n := shown.Load(); n != 0 {
+		t.Errorf("the proxy was shown %d certificates", n)
+	}
+}
+
+func TestParseKey(t *testing.T) {
+	t.Parallel()
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecKey, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(kind string, content []byte, err error) string {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
+	}
+	pkcs8 := func(key any) string {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		return block("PRIVATE KEY", der, err)
+	}
+	sec1, err := x509.MarshalECPrivateKey(ecKey)
+	ec := block("EC PRIVATE KEY", sec1, err)
+	legacy := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-256-CBC,00"}, Bytes: []byte(secret)}))
+	for name, tc := range map[string]struct{ text, says string }{
+		"RSA, PKCS #8":            {pkcs8(rsaKey), ""},
+		"ECDSA, PKCS #8":          {pkcs8(ecKey), ""},
+		"Ed25519, PKCS #8":        {pkcs8(edKey), ""},
+		"RSA, PKCS #1":            {block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey), nil), ""},
+		"ECDSA, SEC 1":            {ec, ""},
+		"parameters before it":    {block("EC PARAMETERS", []byte{6, 5}, nil) + ec, ""},
+		"a certificate before it": {newAuthority(t).pem() + ec, ""},
+		"encrypted, PKCS #8":      {block("ENCRYPTED PRIVATE KEY", []byte(secret), nil), "openssl pkey"},
+		"encrypted, PKCS #1":      {legacy, "openssl pkey"},
+		"a certificate":           {newAuthority(t).pem(), "must be a private key in PEM"},
+		"for SSH":                 {block("OPENSSH PRIVATE KEY", []byte(secret), nil), "SSH"},
+		"damaged":                 {block("PRIVATE KEY", []byte(secret), nil), "cannot be read"},
+		"nothing":                 {"", "must be a private key in PEM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			key, err := egress.ParseKey(tc.text)
+			switch {
+			case tc.says == "" && (err != nil || key == nil):
+				t.Error(err)
+			case tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), secret)):
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
 }

@@ -119,6 +119,7 @@ func (p *customParser) parse() *Integration {
 	}
 	p.parseApply(&a)
 	p.parseURLs(&a)
+	p.addCertificate(&a)
 	if p.TestURL != "" {
 		a.Test = &Call{Method: "GET", URL: p.url("/test_url", p.TestURL)}
 	}
@@ -154,8 +155,8 @@ func (p *customParser) checkMembers() {
 			p.fail("/"+member.name, "does not belong to a connection of the kind "+p.kind.name)
 		}
 	}
-	if p.ClientAuth != "" && p.ClientAuth != "basic" && p.ClientAuth != "body" && p.ClientAuth != PrivateKeyJWT {
-		p.fail("/client_auth", "must be basic, body or "+PrivateKeyJWT)
+	if methods := []string{"basic", "body", PrivateKeyJWT, ClientAuthTLS}; p.ClientAuth != "" && !slices.Contains(methods, p.ClientAuth) {
+		p.fail("/client_auth", "must be one of "+strings.Join(methods, ", "))
 	}
 	if p.TokenBody != "" && p.TokenBody != "form" && p.TokenBody != "json" {
 		p.fail("/token_body", "must be form or json")
@@ -178,8 +179,8 @@ func (p *customParser) parseApply(a *Auth) {
 	switch {
 	case apply == nil && p.kind.apply != nil:
 		apply = p.kind.apply
-	case apply == nil && p.kind.name == AWSSigV4:
-		return
+	case apply == nil && !slices.Contains(p.kind.members, "apply"):
+		return // it signs requests, or is part of the TLS connection
 	case apply == nil:
 		p.fail("/apply", `is required: where the credential goes, such as {"headers": {"X-Api-Key": "${{ secret.key }}"}}`)
 		return
@@ -231,6 +232,9 @@ func (p *customParser) applyScope(a *Auth, apply *manifestApply) *expr.Scope {
 			seen[match[1]] = true
 		}
 		for _, name := range slices.Sorted(maps.Keys(seen)) {
+			if name == CertificateField || name == KeyField {
+				p.fail("/apply", "must not use secret."+name+": that is the client certificate, which is not part of a request. Use another name")
+			}
 			a.Fields = append(a.Fields, Field{Name: name, Title: name, Secret: true})
 		}
 		if len(seen) == 0 {
@@ -262,6 +266,24 @@ func (p *customParser) parseURLs(a *Auth) {
 		a.Fields = signingClientFields()
 	case p.kind.name == OAuth2:
 		a.Fields = clientFields(p.AuthorizeURL != "" || p.Grant == grantDevice)
+	}
+}
+
+// ClientAuthTLS authenticates the client at the token endpoint with its certificate, in
+// place of a secret (RFC 8705).
+const ClientAuthTLS = "tls"
+
+// addCertificate adds the fields of the client certificate.
+func (p *customParser) addCertificate(a *Auth) {
+	switch {
+	case p.kind.name == ClientCertificate: // it has them
+	case p.kind.name == OAuth2 && p.ClientAuth == ClientAuthTLS:
+		a.Fields = append(a.Fields[:1], certificateFields(false)...) // the client id, without a secret
+		if strings.HasPrefix(strings.ToLower(p.TokenURL), "http:") {
+			p.fail("/token_url", "must use https: the client certificate is part of a TLS connection")
+		}
+	default:
+		a.Fields = append(a.Fields, certificateFields(true)...)
 	}
 }
 

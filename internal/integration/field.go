@@ -40,7 +40,7 @@ const (
 	FormatHost      = "host"       // a host name, optionally with a port
 	FormatHostLabel = "host_label" // one part of a host name, such as a subdomain
 	FormatJSON      = "json"       // a JSON object, such as a key file
-	FormatPEM       = "pem"        // a key in PEM, on several lines
+	FormatPEM       = "pem"        // a certificate or a key in PEM
 )
 
 // Formats returns the formats of fields.
@@ -96,6 +96,10 @@ func (f *Field) checkFormat(value string) error {
 	case FormatJSON:
 		if strictjson.Check([]byte(value)) != nil || !strings.HasPrefix(strings.TrimSpace(value), "{") {
 			return errors.New("must be a JSON object: paste the whole content of the file")
+		}
+	case FormatPEM:
+		if !strings.Contains(value, "-----BEGIN ") {
+			return errors.New("must be in PEM format, which begins with -----BEGIN: paste the whole content of the file")
 		}
 	}
 	return nil

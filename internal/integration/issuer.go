@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,11 @@ type ServerMetadata struct {
 	RevokeURL        string   `json:"revocation_endpoint"`
 	ClientAuth       []string `json:"token_endpoint_auth_methods_supported"`
 	ChallengeMethods []string `json:"code_challenge_methods_supported"`
+	// TLSAliases are the endpoints for clients with a certificate (RFC 8705).
+	TLSAliases struct {
+		TokenURL  string `json:"token_endpoint"`
+		RevokeURL string `json:"revocation_endpoint"`
+	} `json:"mtls_endpoint_aliases"`
 	// NamesItself reports whether the server names itself when it sends people back
 	// (RFC 9207).
 	NamesItself bool `json:"authorization_response_iss_parameter_supported"`
@@ -71,6 +77,16 @@ func (m ServerMetadata) Resolve(definition json.RawMessage) (json.RawMessage, er
 		return nil, err
 	}
 	redirects := c.Grant == "" || c.Grant == grantCode
+	if c.ClientAuth == "" {
+		var err error
+		if c.ClientAuth, err = m.clientAuth(); err != nil {
+			return nil, err
+		}
+		members["client_auth"] = c.ClientAuth
+	}
+	if c.ClientAuth == ClientAuthTLS {
+		m.TokenURL, m.RevokeURL = cmp.Or(m.TLSAliases.TokenURL, m.TokenURL), cmp.Or(m.TLSAliases.RevokeURL, m.RevokeURL)
+	}
 	for _, endpoint := range []struct {
 		name, given, found string
 		isUsed             bool
@@ -91,13 +107,6 @@ func (m ServerMetadata) Resolve(definition json.RawMessage) (json.RawMessage, er
 			members[endpoint.name] = endpoint.found
 		}
 	}
-	if c.ClientAuth == "" {
-		method, err := m.clientAuth()
-		if err != nil {
-			return nil, err
-		}
-		members["client_auth"] = method
-	}
 	if c.PKCE == nil && redirects {
 		// A server that publishes no methods ignores PKCE, or supports it nevertheless.
 		members["pkce"] = m.ChallengeMethods == nil || slices.Contains(m.ChallengeMethods, "S256")
@@ -108,7 +117,7 @@ func (m ServerMetadata) Resolve(definition json.RawMessage) (json.RawMessage, er
 	return strictjson.Encode(members)
 }
 
-// clientAuth returns where the client id and secret go.
+// clientAuth returns how the client authenticates.
 func (m ServerMetadata) clientAuth() (string, error) {
 	has := func(method string) bool { return slices.Contains(m.ClientAuth, method) }
 	switch {
@@ -116,8 +125,10 @@ func (m ServerMetadata) clientAuth() (string, error) {
 		return "basic", nil
 	case has("client_secret_post") || has("none"):
 		return "body", nil
+	case has("tls_client_auth") || has("self_signed_tls_client_auth"):
+		return ClientAuthTLS, nil
 	case has(PrivateKeyJWT):
 		return "", fmt.Errorf("accepts no client secret: set client_auth to %s, and enter a private key", PrivateKeyJWT)
 	}
-	return "", fmt.Errorf("accepts clients only by %s: Stepmill needs client_secret_basic or client_secret_post", strings.Join(m.ClientAuth, ", "))
+	return "", fmt.Errorf("accepts clients only by %s: Stepmill needs client_secret_basic, client_secret_post or tls_client_auth", strings.Join(m.ClientAuth, ", "))
 }

@@ -10,7 +10,22 @@ const (
 	OAuth2         = "oauth2"
 	ServiceAccount = "service_account"
 	AWSSigV4       = "aws_sigv4"
+	// ClientCertificate is a certificate that TLS connections authenticate with.
+	ClientCertificate = "client_certificate"
 )
+
+// The fields of a client certificate. Custom connections of every kind have them.
+const (
+	CertificateField = "client_certificate"
+	KeyField         = "client_key"
+)
+
+func certificateFields(areOptional bool) []Field {
+	return []Field{
+		{Name: CertificateField, Title: "Client certificate", Format: FormatPEM, Optional: areOptional},
+		{Name: KeyField, Title: "Private key of the client certificate", Format: FormatPEM, Secret: true, Optional: areOptional},
+	}
+}
 
 // kind describes a kind of authentication: what people enter, how it is applied,
 // and which members an entry of the kind has beside those of every entry.
@@ -81,6 +96,7 @@ var kinds = []kind{
 		},
 		members: []string{"service"},
 	},
+	{name: ClientCertificate, fields: certificateFields(false)},
 }
 
 // Kinds returns the names of all kinds.

@@ -42,6 +42,13 @@ func NewAuthority(t *testing.T) *Authority {
 	return a
 }
 
+// Pool returns a pool with the authority.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
 // Client issues a certificate for a client, and returns it and its key in PEM.
 func (a *Authority) Client(t *testing.T, name string, until time.Time) (certificate, key string) {
 	t.Helper()
@@ -67,8 +74,7 @@ func (a *Authority) Serve(t *testing.T, clients *Authority, handler http.Handler
 	server := httptest.NewUnstartedServer(handler)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	if clients != nil {
-		server.TLS.ClientAuth, server.TLS.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-		server.TLS.ClientCAs.AddCert(clients.cert)
+		server.TLS.ClientAuth, server.TLS.ClientCAs = tls.RequireAndVerifyClientCert, clients.Pool()
 	}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()

@@ -24,7 +24,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/stepmill/stepmill/test/certificate"
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/oauthserver"
@@ -320,6 +322,8 @@ func TestCredentialsStayAtTheirService(t *testing.T) {
 		"integration": "slack", "client_id": "1234.5678", "client_secret": secret("canary of an app"),
 	})
 	cc := map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret}
+	shown, private := certificate.NewAuthority(t).Client(t, "flows", time.Now().Add(time.Hour))
+	secret(strings.Split(private, "\n")[1]) // a line of it: it has several, which JSON escapes
 	kinds := []struct {
 		name, auth string
 		fields     map[string]string
@@ -329,6 +333,7 @@ func TestCredentialsStayAtTheirService(t *testing.T) {
 		{"header", "api_key", map[string]string{"key": secret("canary-in-a-header/+=")}, map[string]any{"apply": map[string]any{"headers": map[string]string{"X-Key": "${{ secret.key }}"}}}, "canary-in-a-header/+="},
 		{"query", "api_key", map[string]string{"key": secret(`canary "in" a&query ü`)}, map[string]any{"apply": map[string]any{"query": map[string]string{"key": "${{ secret.key }}"}}}, url.QueryEscape(`canary "in" a&query ü`)},
 		{"token", "bearer", map[string]string{"token": secret("canary-of-a-bearer")}, nil, "Bearer canary-of-a-bearer"},
+		{"certificate", "bearer", map[string]string{"token": secret("canary-beside-a-certificate"), "client_certificate": shown, "client_key": private}, nil, "Bearer canary-beside-a-certificate"},
 		{"password", "basic", map[string]string{"username": "ada", "password": secret("canary-password")}, nil, base64.StdEncoding.EncodeToString([]byte("ada:canary-password"))},
 		{"machine", "oauth2", cc, map[string]any{"token_url": oauth.URL + "/token"}, "Bearer access-"},
 		{"robot", "service_account", map[string]string{"key": file}, map[string]any{"token_url": service.URL + "/robot/token", "scopes": []string{"all"}}, "Bearer issued-"},
