@@ -13,6 +13,8 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/digest"
+	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/vault"
 )
@@ -53,11 +55,19 @@ func (c *opened) hasToken() bool {
 
 // connection returns a connection as actions use it.
 func (s *Service) connection(c *opened) action.Connection {
-	apply := applyTemplates(c.auth.Apply, c.env())
-	if c.auth.Kind == integration.AWSSigV4 {
-		apply = c.signAWS
+	return action.Connection{Name: c.Name, Credential: c.credential(), Mask: s.mask(c)}
+}
+
+// credential returns what authenticates the requests of a connection.
+func (c *opened) credential() egress.Credential {
+	out := credential{hosts: c.Hosts, apply: applyTemplates(c.auth.Apply, c.env()), tls: c.tls()}
+	switch c.auth.Kind {
+	case integration.AWSSigV4:
+		out.apply = c.signAWS
+	case integration.Digest:
+		return digestCredential{out, digest.Credentials{Username: c.Fields["username"], Password: c.secrets.Fields["password"]}}
 	}
-	return action.Connection{Name: c.Name, Credential: credential{hosts: c.Hosts, apply: apply, tls: c.tls()}, Mask: s.mask(c)}
+	return out
 }
 
 func (c *opened) signAWS(r *http.Request) error {

@@ -132,6 +132,7 @@ func (c *Client) transport(settings TLS) (*http.Transport, error) {
 		MaxIdleConns:           c.limits.IdleConns,
 		MaxIdleConnsPerHost:    c.limits.IdleConns,
 		IdleConnTimeout:        c.limits.Idle,
+		ExpectContinueTimeout:  time.Second, // only Client.exchange expects it
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream:     256 << 10,
 			MaxReceiveBufferPerConnection: 2 << 20,
@@ -194,13 +195,9 @@ func (c *Client) withTimeout(ctx context.Context, timeout time.Duration) (contex
 // one without the credential.
 func (c *Client) send(through route, req *http.Request, r Request) (*http.Response, error) {
 	for hops := 0; ; hops++ {
-		sent, err := authenticate(req, r.Credential)
+		resp, err := c.exchange(through, req, r)
 		if err != nil {
 			return nil, err
-		}
-		resp, err := through.to(req.URL).RoundTrip(sent)
-		if err != nil {
-			return nil, classifyError(req.Context(), req.URL.Hostname(), err)
 		}
 		resp.Request = req
 		if !r.FollowRedirects {

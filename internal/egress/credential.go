@@ -17,6 +17,15 @@ type Credential interface {
 	TLS() TLS
 }
 
+// Answerer is a Credential that a server asks for: a first request is sent without it, and
+// a 401 with a challenge from a host that it may be sent to is answered.
+type Answerer interface {
+	Credential
+	// Answer adds to a request the answer to the challenge of a response. It reports false
+	// if there is none to answer. isRetry says that the response is about an answer.
+	Answer(r *http.Request, response http.Header, isRetry bool) (bool, error)
+}
+
 // authenticate returns the request as it is sent: with the credential, if there is
 // one and it may be sent to this URL. The request itself stays without it, so that a
 // redirect elsewhere, or an error, does not contain it.

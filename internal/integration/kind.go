@@ -10,6 +10,7 @@ const (
 	OAuth2         = "oauth2"
 	ServiceAccount = "service_account"
 	AWSSigV4       = "aws_sigv4"
+	Digest         = "digest"
 	// ClientCertificate is a certificate that TLS connections authenticate with.
 	ClientCertificate = "client_certificate"
 )
@@ -68,6 +69,13 @@ var kinds = []kind{
 		},
 		apply:   &manifestApply{Basic: &manifestBasic{User: "${{ connection.username }}", Password: "${{ secret.password }}"}},
 		members: []string{"apply"},
+	},
+	{
+		name: Digest,
+		fields: []Field{
+			{Name: "username", Title: "User name"},
+			{Name: "password", Title: "Password", Secret: true},
+		},
 	},
 	{
 		name: OAuth2, apply: bearerToken, hasToken: true,

@@ -210,6 +210,7 @@ func TestDefaultsOfKinds(t *testing.T) {
 		"kind: basic\n      label: L\n      fields: {username: {title: E}, extra: {title: X}}":                                         "username password extra",
 		"kind: aws_sigv4\n      label: L\n      service: s3":                                                                           "access_key_id secret_access_key region session_token",
 		"kind: client_certificate\n      label: L":                                                                                     "client_certificate client_key",
+		"kind: digest\n      label: L":                                                                                                 "username password",
 		"kind: service_account\n      label: L\n      token_url: https://shop.example/t\n      scopes: [a]":                            "key subject",
 		"kind: api_key\n      label: L\n      fields: {k: {title: K, secret: true}}\n      apply: {query: {key: \"${{ secret.k }}\"}}": "k",
 	} {
@@ -218,7 +219,7 @@ func TestDefaultsOfKinds(t *testing.T) {
 			t.Errorf("%s\nhas the fields %s, want %s", entry, names, want)
 		}
 	}
-	if len(integration.Kinds()) != 7 {
+	if len(integration.Kinds()) != 8 {
 		t.Errorf("the kinds are %q", integration.Kinds())
 	}
 }
