@@ -85,6 +85,30 @@ longTest("a custom connection with an API key is made and tested", async () => {
 	watched.check();
 });
 
+longTest("the dialog asks for certificates, and says what is wrong with them", async () => {
+	const { page } = watched;
+	await page.goto("/connections");
+	await page.getByRole("button", { name: "New connection" }).first().click();
+	await page.getByRole("button", { name: "Custom connection" }).click();
+	await page.getByLabel("Authenticate with").selectOption("digest");
+	await page.getByText("Client certificate and certificate authorities").click();
+	await page.getByLabel("Choose a file for Certificate authorities").scrollIntoViewIfNeeded();
+	await shoot(page, "connections-tls");
+	await page.getByLabel("Authenticate with").selectOption("client_certificate");
+	await page.getByLabel("Name (required)").fill("bank");
+	await page.getByLabel("Hosts").fill("https://api.bank.example");
+	await page.getByLabel("Client certificate (required)").fill("-----BEGIN CERTIFICATE-----");
+	await page.getByLabel("Private key of the certificate (required)").fill("-----BEGIN PRIVATE KEY-----");
+	watched.expect("400");
+	await page.getByRole("button", { name: "Connect", exact: true }).click();
+	await page.getByText(/Must be certificates in PEM format/).waitFor();
+	await page.getByText(/Must be certificates in PEM format/).scrollIntoViewIfNeeded();
+	await shoot(page, "connections-certificate");
+	await page.getByRole("button", { name: "Back" }).click();
+	await page.keyboard.press("Escape");
+	watched.check();
+});
+
 test("a connection is made in the builder, keeps the edit, and the step works with it", async () => {
 	const { page } = watched;
 	const id = await openRequest("Count orders", `${address}/orders`);

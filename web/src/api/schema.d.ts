@@ -1572,6 +1572,85 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/ui/v1/connections/connect-device": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Connect with a code
+         * @description Begins to make a custom connection with the grant `device_code` (RFC 8628): the service issues a code, and the
+         *     person enters it at `verification_url`, on any device. `POST /ui/v1/connections/poll-device` makes the connection
+         *     once they have. Nothing is stored before.
+         *
+         *     The members are those of `POST /v1/connections`. If the service issues no code, the response is 409
+         *     `consent_refused`.
+         */
+        post: operations["connectDevice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/connections/{id}/reconnect-device": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew the consent for a connection with a code
+         * @description Begins to renew the consent for a connection, as `POST /ui/v1/connections/connect-device` does for a new one. The
+         *     connection stays as it is until the person has consented. Then it is `connected`, and runs that wait for it
+         *     continue.
+         */
+        post: operations["reconnectDevice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/connections/poll-device": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Complete a consent with a code
+         * @description Asks the service whether the person has entered the code, if the service may be asked already, and then makes the
+         *     connection or reconnects it. Call it until it returns the connection or fails, each time after `retry_after`
+         *     seconds. If nobody calls it, nobody asks the service. Any node of the installation can go on with it, also after
+         *     a restart.
+         *
+         *     Only the person who began it can call it, until `expires_at`, which is half an hour away at most. If the person
+         *     refuses or the code expires, nothing changes, and the code cannot be used again.
+         */
+        post: operations["pollDevice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ui/v1/connections/confirm": {
         parameters: {
             query?: never;
@@ -4023,7 +4102,7 @@ export interface components {
             }[];
             /** @description A regular expression that the whole value must match. */
             pattern: string | null;
-            /** @description `host` is a host name, optionally with a port, `host_label` one part of a host name, such as a subdomain, `json` a JSON object, such as a key file, and `pem` a key in PEM format. */
+            /** @description `host` is a host name, optionally with a port, `host_label` one part of a host name, such as a subdomain, `json` a JSON object, such as a key file, and `pem` a certificate or a key in PEM format. */
             format: string | null;
             example: string | null;
         };
@@ -4956,6 +5035,8 @@ export interface components {
             last_used_at: components["schemas"]["TimestampOrNull"];
             /** @description When the current token expires. It is renewed before that, if the service allows it. Null if it does not expire, or if that is unknown. */
             expires_at: components["schemas"]["TimestampOrNull"];
+            /** @description When the client certificate expires, or the first of those that lead to its authority. Null if the connection has none. */
+            certificate_expires_at: components["schemas"]["TimestampOrNull"];
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
             updated_at: components["schemas"]["Timestamp"];
@@ -4991,7 +5072,7 @@ export interface components {
             name: components["schemas"]["ConnectionName"];
             /** @description The id of the integration. Null or absent for a custom connection. */
             integration?: string | null;
-            /** @description The way to authenticate: one of the integration or, for a custom connection, `api_key`, `bearer`, `basic`, `oauth2`, `service_account` or `aws_sigv4`. */
+            /** @description The way to authenticate: one of the integration or, for a custom connection, `api_key`, `bearer`, `basic`, `digest`, `oauth2`, `service_account`, `aws_sigv4` or `client_certificate`. */
             auth: string;
             fields?: components["schemas"]["ConnectionFields"];
             definition?: components["schemas"]["ConnectionDefinition"];
@@ -5006,7 +5087,7 @@ export interface components {
             definition?: components["schemas"]["ConnectionDefinition"];
         };
         /**
-         * @description The values that the way to authenticate asks for, secrets included. For a custom connection: `bearer` has `token`, `basic` has `username` and `password`, `oauth2` has `client_id` and `client_secret` or, with `client_auth: private_key_jwt`, `private_key` and `key_id`, `service_account` has `key`, the content of the key file, and `subject`, `aws_sigv4` has `access_key_id`, `secret_access_key`, `region` and `session_token`, and `api_key` has one for each `secret.<name>` in `apply`.
+         * @description The values that the way to authenticate asks for, secrets included. For a custom connection: `bearer` has `token`, `basic` and `digest` have `username` and `password`, `oauth2` has `client_id` and `client_secret` or, with `client_auth: private_key_jwt`, `private_key` and `key_id`, `service_account` has `key`, the content of the key file, and `subject`, `aws_sigv4` has `access_key_id`, `secret_access_key`, `region` and `session_token`, and `api_key` has one for each `secret.<name>` in `apply`. `client_certificate` and every other kind have `client_certificate`, a certificate and those that lead to its authority in PEM format, and `client_key`, its private key (PKCS #8, PKCS #1 or SEC 1, not encrypted).
          *
          *     A connection has at most 32 secrets. A secret has 4 characters to 64 KiB, all of them together at most 256 KiB, and any other field at most 16 KiB.
          */
@@ -5020,15 +5101,19 @@ export interface components {
             apply?: components["schemas"]["ConnectionApply"];
             /** @description A URL on one of the hosts that returns a status below 400 if the credential works. */
             test_url?: string;
+            /** @description Certificates of authorities in PEM format, at most 32 KiB. The hosts, `issuer`, `token_url` and `revoke_url` may have a certificate of one of them, or of an authority that is publicly trusted. Other requests do not trust them: neither those of other connections nor redirects to other hosts. */
+            ca?: string;
             /** @description `oauth2`: the issuer of the provider. Without `token_url`, or without `authorize_url` where people consent, what the issuer publishes (OpenID Connect Discovery or RFC 8414) fills in the members that are left out, when the connection is created or changed. */
             issuer?: string;
             /**
-             * @description `oauth2`: whether a person consents, or tokens are issued for the client itself. Defaults to `authorization_code` with an `issuer` or an `authorize_url`, otherwise to `client_credentials`.
+             * @description `oauth2`: whether a person consents, tokens are issued for the client itself, or a person consents with a code on any device (RFC 8628). Defaults to `authorization_code` with an `issuer` or an `authorize_url`, otherwise to `client_credentials`.
              * @enum {string}
              */
-            grant?: "authorization_code" | "client_credentials";
+            grant?: "authorization_code" | "client_credentials" | "device_code";
             /** @description `oauth2`: where people consent. Without it and without an issuer, client credentials are used. */
             authorize_url?: string;
+            /** @description `oauth2` with the grant `device_code`: where codes for people are issued. Required for it, unless there is an `issuer`. */
+            device_url?: string;
             /** @description `oauth2` and `service_account`: where tokens are issued. Required for them, unless there is an `issuer`. */
             token_url?: string;
             /** @description `oauth2`: where the token is revoked when the connection is deleted. */
@@ -5037,7 +5122,7 @@ export interface components {
             scopes?: string[];
             /** @description `oauth2`: what separates scopes. Defaults to a space. */
             scope_separator?: string;
-            /** @description `oauth2`: further parameters of `authorize_url`. Those that Stepmill sets, such as `client_id`, `redirect_uri`, `state` and `scope`, are rejected. */
+            /** @description `oauth2`: further parameters of `authorize_url`, or of the request to `device_url`. Those that Stepmill sets, such as `client_id`, `redirect_uri`, `state` and `scope`, are rejected. */
             params?: {
                 [key: string]: string;
             };
@@ -5046,11 +5131,11 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description `oauth2`: whether the client id and secret go into a header or into the body of a token request, or the client signs an assertion with its `private_key` instead (RFC 7523). The assertion is for the `issuer` or, without one, for the `token_url`.
+             * @description `oauth2`: whether the client id and secret go into a header or into the body of a token request, or the client signs an assertion with its `private_key` instead (RFC 7523). The assertion is for the `issuer` or, without one, for the `token_url`. With `tls`, the client certificate takes the place of the secret (RFC 8705).
              * @default basic
              * @enum {string}
              */
-            client_auth?: "basic" | "body" | "private_key_jwt";
+            client_auth?: "basic" | "body" | "private_key_jwt" | "tls";
             /**
              * @description `oauth2`: whether requests for tokens and revocations are forms, as RFC 6749 says, or JSON.
              * @default form
@@ -5107,6 +5192,39 @@ export interface components {
              * @description The redirect URL that must be registered at the service.
              */
             redirect_url: string;
+        };
+        DeviceConsent: {
+            /** @description Identifies the consent to `POST /ui/v1/connections/poll-device`. */
+            state: string;
+            /** @description The code that the person enters at the service. */
+            user_code: string;
+            /**
+             * Format: uri
+             * @description Where the person enters the code.
+             */
+            verification_url: string;
+            /**
+             * Format: uri
+             * @description The same with the code in it. Null if the service has none.
+             */
+            verification_url_complete: string | null;
+            /**
+             * Format: date-time
+             * @description When the code expires, in half an hour at most.
+             */
+            expires_at: string;
+            /** @description The seconds until the service may be asked for the first time. */
+            retry_after: number;
+        };
+        DeviceConsentPoll: {
+            /** @description The `state` of the `DeviceConsent`. */
+            state: string;
+        };
+        DeviceConsentOutcome: {
+            /** @description The connection that the consent has made. Null while the person has not consented. */
+            connection: components["schemas"]["Connection"] | null;
+            /** @description The seconds until the service may be asked again. Null once there is the connection. */
+            retry_after: number | null;
         };
         /** @description The id of an OAuth app. */
         OAuthAppId: string;
@@ -6616,6 +6734,45 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The name is taken, or the service issues no code. */
+        ConnectDeviceRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The service issues no code. */
+        ReconnectDeviceRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The person or the service refused, the code has expired, or the name was taken meanwhile. */
+        DeviceConsentEnded: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The consent can no longer be completed. */
         ConsentExpired: {
             headers: {
@@ -6644,6 +6801,19 @@ export interface components {
         };
         /** @description The role of the user lacks the required scope, the connection is not open to the user, or the request was sent by a page of another site. */
         ForbiddenConnectionOrCrossOrigin: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The role of the user lacks the required scope, a limit of the plan is reached, or the request was sent by a page of another site. */
+        ForbiddenOrPlanLimitOrCrossOrigin: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -11480,6 +11650,7 @@ export interface operations {
                      *           },
                      *           "last_used_at": "2026-11-16T08:30:12.044Z",
                      *           "expires_at": null,
+                     *           "certificate_expires_at": null,
                      *           "created_at": "2026-11-15T10:20:00.250Z",
                      *           "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
                      *           "updated_at": "2026-11-15T10:21:07.910Z",
@@ -11591,6 +11762,7 @@ export interface operations {
                      *       },
                      *       "last_used_at": null,
                      *       "expires_at": null,
+                     *       "certificate_expires_at": null,
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
                      *       "updated_at": "2026-11-15T10:20:00.250Z",
@@ -11659,6 +11831,7 @@ export interface operations {
                      *       "definition": null,
                      *       "last_used_at": "2026-11-16T08:30:12.044Z",
                      *       "expires_at": "2026-11-16T09:12:00.000Z",
+                     *       "certificate_expires_at": null,
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
                      *       "updated_at": "2026-11-15T10:21:07.910Z",
@@ -11801,6 +11974,7 @@ export interface operations {
                      *       },
                      *       "last_used_at": "2026-11-16T08:30:12.044Z",
                      *       "expires_at": null,
+                     *       "certificate_expires_at": null,
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
                      *       "updated_at": "2026-11-15T10:21:07.910Z",
@@ -11900,6 +12074,7 @@ export interface operations {
                      *         },
                      *         "last_used_at": "2026-11-16T08:30:12.044Z",
                      *         "expires_at": null,
+                     *         "certificate_expires_at": null,
                      *         "created_at": "2026-11-15T10:20:00.250Z",
                      *         "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
                      *         "updated_at": "2026-11-15T10:21:07.910Z",
@@ -12084,6 +12259,206 @@ export interface operations {
             507: components["responses"]["StorageFull"];
         };
     };
+    connectDevice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "crm",
+                 *       "auth": "oauth2",
+                 *       "fields": {
+                 *         "client_id": "flows"
+                 *       },
+                 *       "definition": {
+                 *         "hosts": [
+                 *           "api.crm.example"
+                 *         ],
+                 *         "grant": "device_code",
+                 *         "device_url": "https://id.crm.example/device_authorization",
+                 *         "token_url": "https://id.crm.example/token"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionCreate"];
+            };
+        };
+        responses: {
+            /** @description The code, and where the person enters it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "state": "4R6QXKWBD2ZT5VYJH3NMPE7CSA",
+                     *       "user_code": "WDJB-MJHT",
+                     *       "verification_url": "https://id.crm.example/device",
+                     *       "verification_url_complete": "https://id.crm.example/device?user_code=WDJB-MJHT",
+                     *       "expires_at": "2026-11-16T08:45:00.000Z",
+                     *       "retry_after": 5
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeviceConsent"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["ForbiddenOrCrossOrigin"];
+            409: components["responses"]["ConnectDeviceRefused"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    reconnectDevice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The code, and where the person enters it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "state": "4R6QXKWBD2ZT5VYJH3NMPE7CSA",
+                     *       "user_code": "WDJB-MJHT",
+                     *       "verification_url": "https://id.crm.example/device",
+                     *       "verification_url_complete": "https://id.crm.example/device?user_code=WDJB-MJHT",
+                     *       "expires_at": "2026-11-16T08:45:00.000Z",
+                     *       "retry_after": 5
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeviceConsent"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["ForbiddenConnectionOrCrossOrigin"];
+            404: components["responses"]["ConnectionNotFound"];
+            409: components["responses"]["ReconnectDeviceRefused"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    pollDevice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "state": "4R6QXKWBD2ZT5VYJH3NMPE7CSA"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DeviceConsentPoll"];
+            };
+        };
+        responses: {
+            /** @description The connection, or when to ask again. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "connection": {
+                     *         "id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *         "name": "crm",
+                     *         "aliases": [],
+                     *         "integration": null,
+                     *         "auth": "oauth2",
+                     *         "status": "connected",
+                     *         "problem": null,
+                     *         "account": null,
+                     *         "fields": {
+                     *           "client_id": "flows"
+                     *         },
+                     *         "hosts": [
+                     *           "api.crm.example"
+                     *         ],
+                     *         "access": "everyone",
+                     *         "members": [],
+                     *         "definition": {
+                     *           "hosts": [
+                     *             "api.crm.example"
+                     *           ],
+                     *           "grant": "device_code",
+                     *           "device_url": "https://id.crm.example/device_authorization",
+                     *           "token_url": "https://id.crm.example/token"
+                     *         },
+                     *         "last_used_at": "2026-11-16T08:30:12.044Z",
+                     *         "expires_at": "2026-11-16T09:12:00.000Z",
+                     *         "certificate_expires_at": null,
+                     *         "created_at": "2026-11-15T10:20:00.250Z",
+                     *         "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "updated_at": "2026-11-15T10:21:07.910Z",
+                     *         "updated_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "used_by": [],
+                     *         "waiting_runs": 0
+                     *       },
+                     *       "retry_after": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeviceConsentOutcome"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["ForbiddenOrPlanLimitOrCrossOrigin"];
+            404: components["responses"]["ConnectionNotFound"];
+            409: components["responses"]["DeviceConsentEnded"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
     confirmConsent: {
         parameters: {
             query?: never;
@@ -12131,6 +12506,7 @@ export interface operations {
                      *       "definition": null,
                      *       "last_used_at": "2026-11-16T08:30:12.044Z",
                      *       "expires_at": "2026-11-16T09:12:00.000Z",
+                     *       "certificate_expires_at": null,
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
                      *       "updated_at": "2026-11-15T10:21:07.910Z",

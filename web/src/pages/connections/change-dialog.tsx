@@ -6,6 +6,7 @@ import { CustomForm } from "@/shared/connections/custom";
 import type { Connection, Integration } from "@/shared/connections/data";
 import { Fields } from "@/shared/connections/fields";
 import {
+	certificateFields,
 	changedFields,
 	customDraft,
 	customFields,
@@ -14,6 +15,7 @@ import {
 	isComplete,
 	isDefined,
 } from "@/shared/connections/form";
+import { TlsForm } from "@/shared/connections/tls-form";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { ErrorNote } from "@/ui/states";
@@ -32,7 +34,8 @@ export function ChangeDialog({ connection, service, onClose }: ChangeDialogProps
 	const [values, setValues] = useState<Record<string, string>>({ ...connection.fields });
 	const [custom, setCustom] = useState(definition ? customDraft(definition) : emptyCustom);
 	const client = useQueryClient();
-	const fields = definition ? customFields(auth, custom) : (service?.auth.find((way) => way.id === auth)?.fields ?? []);
+	const main = definition ? customFields(auth, custom) : (service?.auth.find((way) => way.id === auth)?.fields ?? []);
+	const fields = definition ? [...main, ...certificateFields(auth, custom)] : main;
 	const save = useMutation({
 		meta: { quiet: true },
 		mutationFn: () => {
@@ -70,7 +73,18 @@ export function ChangeDialog({ connection, service, onClose }: ChangeDialogProps
 			}
 		>
 			{definition && <CustomForm kind={auth} draft={custom} onChange={setCustom} error={error} />}
-			<Fields fields={fields} values={values} onChange={setValues} error={error} stored />
+			<Fields fields={main} values={values} onChange={setValues} error={error} stored />
+			{definition && (
+				<TlsForm
+					kind={auth}
+					draft={custom}
+					onDraft={setCustom}
+					values={values}
+					onValues={setValues}
+					error={error}
+					stored={"client_certificate" in connection.fields}
+				/>
+			)}
 			{!definition && fields.length === 0 && <p>This connection has no fields. Reconnect it to change the account.</p>}
 			{error && !placed && <ErrorNote error={error} />}
 		</Dialog>

@@ -123,12 +123,17 @@ function Facts({ connection, service }: { connection: Connection; service: strin
 					<code className="font-mono text-12 break-all">{connection.hosts.join(", ")}</code>
 				</Fact>
 				<Fact name="Token expires">{connection.expires_at ? fullTime(connection.expires_at) : "Not known"}</Fact>
+				{connection.certificate_expires_at && (
+					<Fact name="Client certificate expires">{fullTime(connection.certificate_expires_at)}</Fact>
+				)}
 				<Fact name="Waiting runs">{connection.waiting_runs}</Fact>
-				{Object.entries(connection.fields).map(([name, value]) => (
-					<Fact key={name} name={name}>
-						{value}
-					</Fact>
-				))}
+				{Object.entries(connection.fields)
+					.filter(([name]) => name !== "client_certificate")
+					.map(([name, value]) => (
+						<Fact key={name} name={name}>
+							{value}
+						</Fact>
+					))}
 				<Fact name="Used by">
 					{connection.used_by.length === 0 && "No workflow"}
 					<Users users={connection.used_by} />

@@ -125,4 +125,28 @@ describe("changing a connection", () => {
 		await vi.waitFor(() => expect(onClose).toHaveBeenCalled());
 		expect(calls[0]?.body.fields).toEqual({ subject: "" });
 	});
+
+	it("shows its client certificate, and removes it with the key", async () => {
+		const account = { ...connection, auth: "bearer", fields: { client_certificate: "PEM" } };
+		const onClose = vi.fn();
+		const { screen, user, calls } = await renderPage(
+			<ChangeDialog
+				connection={{ ...account, definition: { hosts: ["api.shop.example"], ca: "CA" } } as never}
+				service={undefined}
+				onClose={onClose}
+			/>,
+			{ answers: { "PATCH /v1/connections/conn_1": connection } },
+		);
+		const certificate = await screen.findByLabelText<HTMLTextAreaElement>("Client certificate");
+		expect(certificate.value).toBe("PEM");
+		expect(certificate.closest("details")?.open).toBe(true);
+		await user.clear(certificate);
+		await user.type(screen.getByLabelText("Token"), "a token");
+		await user.click(screen.getByRole("button", { name: "Save" }));
+		await vi.waitFor(() => expect(onClose).toHaveBeenCalled());
+		expect(calls[0]?.body).toEqual({
+			fields: { token: "a token", client_certificate: "", client_key: "" },
+			definition: { hosts: ["api.shop.example"], ca: "CA" },
+		});
+	});
 });

@@ -15,6 +15,7 @@ import type { Connection, Integration } from "./data";
 import { DeviceWait } from "./device-wait";
 import { Fields } from "./fields";
 import {
+	certificateFields,
 	customFields,
 	defaultsOf,
 	definitionOf,
@@ -29,6 +30,7 @@ import {
 } from "./form";
 import { LinkedText } from "./linked-text";
 import { RedirectUrl } from "./redirect-url";
+import { TlsForm } from "./tls-form";
 
 interface ConnectFormProps {
 	/** Null for a custom connection. */
@@ -48,7 +50,8 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 	const [values, setValues] = useState<Record<string, string>>(() => defaultsOf(service?.auth[0]?.fields ?? []));
 	const client = useQueryClient();
 	const way = service?.auth.find(({ id }) => id === auth);
-	const fields = service ? (way?.fields ?? []) : customFields(auth, custom);
+	const main = service ? (way?.fields ?? []) : customFields(auth, custom);
+	const fields = service ? main : [...main, ...certificateFields(auth, custom)];
 	const consent = needsConsent(way, auth, custom);
 	const device = !service && usesDeviceCode(auth, custom);
 	const finish = async (connection: Connection) => {
@@ -108,7 +111,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 	const ready =
 		name.trim() !== "" &&
 		isComplete(fields, values) &&
-		(service !== null || (isDefined(auth, custom) && fields.length > 0));
+		(service !== null || (isDefined(auth, custom) && (main.length > 0 || auth === "client_certificate")));
 	return (
 		<Dialog
 			open
@@ -149,7 +152,10 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 				/>
 			</Field>
 			{!service && <CustomForm kind={auth} draft={custom} onChange={setCustom} error={error} />}
-			<Fields fields={fields} values={values} onChange={setValues} error={error} />
+			<Fields fields={main} values={values} onChange={setValues} error={error} />
+			{!service && (
+				<TlsForm kind={auth} draft={custom} onDraft={setCustom} values={values} onValues={setValues} error={error} />
+			)}
 			{service && consent && (
 				<details>
 					<summary className="text-muted hover:text-text">How to register the OAuth app</summary>

@@ -322,3 +322,66 @@ describe("a custom connection with a device code", () => {
 		expect(screen.queryByText(redirectUrl)).toBeNull();
 	});
 });
+
+describe("the TLS settings of a custom connection", () => {
+	const pem = (kind: string) => `-----BEGIN ${kind}-----\nMIIB\n-----END ${kind}-----\n`;
+
+	it("are folded away, and open at an error in them", async () => {
+		const { screen, user, calls } = await open({
+			"POST /v1/connections": errorResponse(400, "invalid_request", "the connection is not valid", [
+				{ pointer: "/definition/ca", message: "must be certificates in PEM format" },
+				{ pointer: "/fields/client_key", message: "does not belong to the certificate" },
+			]),
+		});
+		await user.click(await screen.findByRole("button", { name: "Custom connection" }));
+		await user.selectOptions(await screen.findByRole("combobox", { name: "Authenticate with" }), "digest");
+		await user.type(screen.getByLabelText(/^Hosts/), "api.example.com");
+		await user.type(screen.getByLabelText(/^User name/), "ada");
+		await user.type(screen.getByLabelText(/^Password/), "a password");
+		const section = screen.getByText("Client certificate and certificate authorities").closest("details");
+		expect(section?.open).toBe(false);
+		await user.click(screen.getByText("Client certificate and certificate authorities"));
+		await user.type(screen.getByLabelText("Client certificate"), "cert");
+		await user.type(screen.getByLabelText("Private key of the certificate"), "key");
+		await user.type(screen.getByLabelText("Certificate authorities"), "ca");
+		await user.click(screen.getByRole("button", { name: "Connect" }));
+		await screen.findByText("Must be certificates in PEM format.");
+		screen.getByText("Does not belong to the certificate.");
+		expect(section?.open).toBe(true);
+		expect(screen.queryByRole("alert")).toBeNull();
+		expect(calls.find(({ method }) => method === "POST")?.body).toEqual({
+			name: "custom",
+			auth: "digest",
+			fields: { username: "ada", password: "a password", client_certificate: "cert", client_key: "key" },
+			definition: { hosts: ["api.example.com"], ca: "ca" },
+		});
+	});
+
+	it("come from files, and are required if the certificate is the credential", async () => {
+		const { screen, user, calls, onConnected } = await open({
+			"POST /v1/connections": { ...connection, id: "conn_2" },
+		});
+		await user.click(await screen.findByRole("button", { name: "Custom connection" }));
+		await user.selectOptions(await screen.findByRole("combobox", { name: "Authenticate with" }), "client_certificate");
+		await user.type(screen.getByLabelText(/^Hosts/), "api.example.com");
+		const connect = screen.getByRole<HTMLButtonElement>("button", { name: "Connect" });
+		expect(connect.disabled).toBe(true);
+		for (const [title, kind] of [
+			["Client certificate", "CERTIFICATE"],
+			["Private key of the certificate", "PRIVATE KEY"],
+		] as const) {
+			await user.upload(screen.getByLabelText(`Choose a file for ${title}`), new File([pem(kind)], "file.pem"));
+			await vi.waitFor(() =>
+				expect(screen.getByLabelText<HTMLTextAreaElement>(`${title} (required)`).value).toBe(pem(kind)),
+			);
+		}
+		await user.click(connect);
+		await vi.waitFor(() => expect(onConnected).toHaveBeenCalled());
+		expect(calls.find(({ method }) => method === "POST")?.body).toEqual({
+			name: "custom",
+			auth: "client_certificate",
+			fields: { client_certificate: pem("CERTIFICATE"), client_key: pem("PRIVATE KEY") },
+			definition: { hosts: ["api.example.com"] },
+		});
+	});
+});

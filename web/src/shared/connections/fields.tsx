@@ -53,8 +53,8 @@ function FieldControl({ field, value, onChange }: ControlProps) {
 			/>
 		);
 	}
-	const accept = field.format && keyFiles[field.format];
-	if (accept) return <KeyFile value={value} title={field.title} accept={accept} onChange={onChange} />;
+	const accept = accepted[field.format ?? ""];
+	if (accept) return <FileText value={value} title={field.title} accept={accept} onChange={onChange} />;
 	return (
 		<TextInput
 			type={field.secret ? "password" : "text"}
@@ -67,24 +67,25 @@ function FieldControl({ field, value, onChange }: ControlProps) {
 	);
 }
 
-/** The larger files are no key files. */
+/** Which files people choose for a format. */
+const accepted: Record<string, string> = { json: ".json,application/json", pem: ".pem,.crt,.cer,.key,text/plain" };
+
+/** Larger files are neither keys nor certificates. */
 const maxFile = 64 * 1024;
 
-/** The files that have values of a format. */
-const keyFiles: Record<string, string> = { json: ".json,application/json", pem: ".pem,.key" };
-
-interface KeyFileProps {
+interface FileTextProps {
 	value: string;
 	title: string;
-	accept: string;
+	accept?: string;
 	onChange: (value: string) => void;
 }
 
-function KeyFile({ value, title, accept, onChange }: KeyFileProps) {
+/** FileText takes the content of a small file, such as a key. */
+export function FileText({ value, title, accept = accepted.pem, onChange }: FileTextProps) {
 	const read = async (file: File | undefined) => {
 		if (!file) return;
 		try {
-			if (file.size > maxFile) throw new Error(`“${file.name}” is too large to be a key file.`);
+			if (file.size > maxFile) throw new Error(`“${file.name}” is too large for a key or a certificate.`);
 			onChange(await file.text());
 		} catch (thrown) {
 			toast.error(toApiError(thrown));

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Definition, InputField, Integration } from "./data";
 import {
 	type CustomDraft,
+	certificateFields,
 	changedFields,
 	customDraft,
 	customFields,
@@ -48,6 +49,25 @@ describe("a custom connection", () => {
 			pkce: false,
 			grant: "client_credentials",
 		});
+	});
+
+	it("keeps its certificate authorities, and has no secret if its certificate takes that place", () => {
+		const was = {
+			hosts: ["a.example"],
+			token_url: "https://a.example/t",
+			client_auth: "tls",
+			ca: "PEM\n",
+		} as Definition;
+		const draft = customDraft(was);
+		expect(definitionOf("oauth2", draft, was)).toEqual({ ...was, grant: "client_credentials" });
+		expect(definitionOf("oauth2", { ...draft, ca: " " }, was)).not.toHaveProperty("ca");
+		expect(customFields("oauth2", draft).map(({ name }) => name)).toEqual(["client_id"]);
+		const required = (kind: string, draft = emptyCustom) => certificateFields(kind, draft).every((one) => one.required);
+		expect([required("oauth2", draft), required("oauth2"), required("client_certificate")]).toEqual([
+			true,
+			false,
+			true,
+		]);
 	});
 
 	it("has the issuer or the URLs of an OAuth 2 provider, never both", () => {
@@ -180,6 +200,17 @@ describe("the fields of a connection", () => {
 			note: "",
 		});
 		expect(changedFields(fields, { shop: "a" }, { shop: "a" })).toEqual({ shop: "a" });
+	});
+
+	it("lose the key with its certificate", () => {
+		const certificate = certificateFields("bearer", emptyCustom);
+		expect(changedFields(certificate, { client_certificate: "" }, { client_certificate: "PEM" })).toEqual({
+			client_certificate: "",
+			client_key: "",
+		});
+		expect(changedFields(certificate, { client_certificate: "PEM" }, { client_certificate: "PEM" })).toEqual({
+			client_certificate: "PEM",
+		});
 	});
 
 	it("are sent if they were entered, and without those of another way to authenticate", () => {

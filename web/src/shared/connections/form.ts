@@ -37,6 +37,8 @@ export interface CustomDraft {
 	readonly client_auth: NonNullable<Definition["client_auth"]> | "";
 	readonly token_body: NonNullable<Definition["token_body"]>;
 	readonly service: string;
+	/** Certificate authorities in PEM that the connection trusts too. */
+	readonly ca: string;
 }
 
 export const emptyCustom: CustomDraft = {
@@ -55,6 +57,7 @@ export const emptyCustom: CustomDraft = {
 	client_auth: "",
 	token_body: "form",
 	service: "",
+	ca: "",
 };
 
 /** The kinds of custom connections. */
@@ -62,9 +65,11 @@ export const kinds = [
 	{ value: "api_key", label: "API key" },
 	{ value: "bearer", label: "Bearer token" },
 	{ value: "basic", label: "User name and password" },
+	{ value: "digest", label: "User name and password (digest)" },
 	{ value: "oauth2", label: "OAuth 2" },
 	{ value: "service_account", label: "Service account" },
 	{ value: "aws_sigv4", label: "AWS signature" },
+	{ value: "client_certificate", label: "Client certificate" },
 ];
 
 const plain = {
@@ -96,9 +101,11 @@ export function customFields(kind: string, draft: CustomDraft): InputField[] {
 		case "bearer":
 			return [field("token", "Token", { secret: true })];
 		case "basic":
+		case "digest":
 			return [field("username", "User name"), field("password", "Password", { secret: true })];
 		case "oauth2":
 			if (draft.client_auth === "private_key_jwt") return signingClient;
+			if (draft.client_auth === "tls") return [field("client_id", "Client ID")];
 			return [
 				field("client_id", "Client ID"),
 				field("client_secret", "Client secret", { secret: true, required: draft.grant === "client_credentials" }),
@@ -119,11 +126,31 @@ export function customFields(kind: string, draft: CustomDraft): InputField[] {
 					help: "Only for temporary credentials.",
 				}),
 			];
+		case "client_certificate":
+			return [];
 		default:
 			return secretNames(draft.placements).map((name) =>
 				field(name, name === "key" ? "API key" : name, { secret: true }),
 			);
 	}
+}
+
+/** certificateFields returns the fields of the client certificate, which every kind has. */
+export function certificateFields(kind: string, draft: CustomDraft): InputField[] {
+	const required = kind === "client_certificate" || (kind === "oauth2" && draft.client_auth === "tls");
+	return [
+		field("client_certificate", "Client certificate", {
+			required,
+			format: "pem",
+			help: "In PEM format, followed by the certificates that lead to its authority.",
+		}),
+		field("client_key", "Private key of the certificate", {
+			required,
+			secret: true,
+			format: "pem",
+			help: "In PEM format, without a passphrase.",
+		}),
+	];
 }
 
 /** secretNames returns the secrets that the placements refer to, as in ${{ secret.key }}. */
@@ -142,6 +169,7 @@ export function definitionOf(kind: string, draft: CustomDraft, base?: Definition
 		else out[name] = value;
 	};
 	set("test_url", draft.test_url.trim());
+	set("ca", draft.ca.trim() === "" ? "" : draft.ca); // any other text would be a change
 	if (kind === "api_key") out.apply = applyOf(draft.placements, base);
 	if (kind === "oauth2") {
 		const { discover, grant } = draft;
@@ -200,6 +228,7 @@ export function customDraft(definition: Definition): CustomDraft {
 		client_auth: definition.client_auth ?? "",
 		token_body: definition.token_body ?? "form",
 		service: definition.service ?? "",
+		ca: definition.ca ?? "",
 	};
 }
 
@@ -242,7 +271,8 @@ export function givenFields(fields: readonly InputField[], values: Readonly<Reco
 
 /**
  * changedFields returns the fields to send for a change: those that were entered and, as
- * empty text, those that were emptied. Stored secrets are not shown, so an empty one stays.
+ * empty text, those that were emptied. Stored secrets are not shown, so an empty one stays,
+ * except the key of a certificate that was emptied.
  */
 export function changedFields(
 	fields: readonly InputField[],
@@ -250,7 +280,9 @@ export function changedFields(
 	stored: Readonly<Record<string, string>>,
 ) {
 	const emptied = fields.filter(({ name, secret }) => !secret && name in stored && (values[name] ?? "").trim() === "");
-	return { ...givenFields(fields, values), ...Object.fromEntries(emptied.map(({ name }) => [name, ""])) };
+	const names = emptied.map(({ name }) => name);
+	if (names.includes("client_certificate")) names.push("client_key");
+	return { ...givenFields(fields, values), ...Object.fromEntries(names.map((name) => [name, ""])) };
 }
 
 /** isComplete reports whether every required field has a value; stored secrets may stay empty. */

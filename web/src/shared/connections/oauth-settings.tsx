@@ -14,7 +14,9 @@ interface OAuthSettingsProps {
 export function OAuthSettings({ draft, set, error }: OAuthSettingsProps) {
 	const { discover, client_auth, token_body, params } = draft;
 	const paramError = problemOfParams(error);
-	const [open] = useState(params.length > 0 || token_body !== "form" || client_auth === "private_key_jwt");
+	const [open] = useState(
+		params.length > 0 || token_body !== "form" || client_auth === "private_key_jwt" || client_auth === "tls",
+	);
 	return (
 		<details open={open}>
 			<summary className="text-muted hover:text-text">Further settings</summary>
@@ -62,6 +64,7 @@ const clientAuths = [
 	{ value: "basic", label: "Client secret, in a header" },
 	{ value: "body", label: "Client secret, in the body" },
 	{ value: "private_key_jwt", label: "Private key (private_key_jwt)" },
+	{ value: "tls", label: "Client certificate (tls_client_auth)" },
 ];
 
 const bodies = [
