@@ -25,11 +25,7 @@ func (c *Client) exchange(through route, req *http.Request, r Request) (*http.Re
 	if !ok || !answerer.Allows(req.URL) {
 		return roundTrip(through, sent)
 	}
-	if r.Upload != nil {
-		// A server that knows it responds with its challenge before it has read the body.
-		sent.Header.Set("Expect", "100-continue")
-	}
-	resp, err := roundTrip(through, sent)
+	resp, err := ask(through, req, sent, r.Upload != nil)
 	for answers := 0; err == nil && resp.StatusCode == http.StatusUnauthorized && answers < maxAnswers; answers++ {
 		next, answerErr := answer(answerer, req, resp, answers > 0)
 		if next == nil && answerErr == nil {
@@ -43,6 +39,25 @@ func (c *Client) exchange(through route, req *http.Request, r Request) (*http.Re
 		resp, err = roundTrip(through, next)
 	}
 	return resp, err
+}
+
+// ask sends a request without an answer. A streamed body is announced first: a server that
+// knows this responds with its challenge before it has read the body.
+func ask(through route, req, sent *http.Request, isStreamed bool) (*http.Response, error) {
+	if !isStreamed {
+		return roundTrip(through, sent)
+	}
+	announced := sent.Clone(sent.Context())
+	announced.Header.Set("Expect", "100-continue")
+	resp, err := roundTrip(through, announced)
+	if err != nil || resp.StatusCode != http.StatusExpectationFailed {
+		return resp, err
+	}
+	resp.Body.Close()
+	if sent.Body, err = req.GetBody(); err != nil {
+		return nil, fail(InvalidRequest, err, "the body of the request could not be read")
+	}
+	return roundTrip(through, sent)
 }
 
 // answer returns a request with the answer to the challenge of a response, or nil if there

@@ -39,9 +39,14 @@ type asker struct {
 	received []string // the answers and bodies of its requests
 	expects  []string // the header Expect of its requests
 	isEarly  bool     // it asks before it has read the body
+	isOld    bool     // it responds with 417 to requests that announce their body
 }
 
 func (a *asker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.isOld && r.Header.Get("Expect") != "" {
+		w.WriteHeader(http.StatusExpectationFailed)
+		return
+	}
 	answer := strings.TrimPrefix(r.Header.Get("Authorization"), secret+" ")
 	var body []byte
 	switch {
@@ -142,6 +147,21 @@ func TestUploadIsSentOnce(t *testing.T) {
 	defer mu.Unlock()
 	if read >= 2*length {
 		t.Errorf("%d bytes of %d were sent", read, length)
+	}
+}
+
+// TestServerThatExpectsNothing checks that a body is sent again without being announced to
+// a server that does not know this.
+func TestServerThatExpectsNothing(t *testing.T) {
+	t.Parallel()
+	server := &asker{asks: []string{"a"}, isOld: true}
+	target := serve(t, outside, server.ServeHTTP)
+	resp, err := newClient(t, egress.Config{Policy: internet}).Do(t.Context(), egress.Request{
+		Workspace: "w", Method: http.MethodPut, URL: target.URL, Credential: asked{testCredential{hosts: []string{target.Listener.Addr().String()}}}, Timeout: 3 * time.Minute,
+		Upload: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("body")), nil },
+	})
+	if got := strings.Join(server.received, " "); err != nil || resp.Status != http.StatusOK || got != ":body a:body" {
+		t.Errorf("%+v, %v, the server received %s", resp, err, got)
 	}
 }
 
