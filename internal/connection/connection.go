@@ -72,6 +72,9 @@ type Connection struct {
 type Sealed struct {
 	Connection
 	Credential []byte
+	// KeepClaim lets a renewal that is under way continue after a change: the token that it
+	// renews stays. It is not stored.
+	KeepClaim bool
 }
 
 // Usage says what uses a connection.
@@ -135,8 +138,9 @@ type Store interface {
 	// it had before.
 	SealedConnection(ctx context.Context, workspaceID, name string) (*Sealed, error)
 	// UpdateConnection replaces everything but the id, the name, who may use it and what
-	// was recorded by use, if the connection still has the epoch. Another epoch ends a claim. With
-	// the same epoch, a connection that has to be reconnected stays as it is.
+	// was recorded by use, if the connection still has the epoch. Another epoch ends a
+	// claim, unless KeepClaim is set. With the same epoch, a connection that has to be
+	// reconnected stays as it is.
 	UpdateConnection(ctx context.Context, c Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error)
 	// ChangeConnection replaces what people set of a connection, also its name and who may
 	// use it, and the credential if the epoch differs, unless it has changed since it was
@@ -153,7 +157,7 @@ type Store interface {
 	// epoch, is not broken unless the claim says so, and no other claim is valid: a claim
 	// ends with its time, and with its node.
 	ClaimRenewal(ctx context.Context, claim Claim) (claimed bool, err error)
-	// ReleaseRenewal ends a claim early.
+	// ReleaseRenewal ends a claim early, whatever the epoch is by now.
 	ReleaseRenewal(ctx context.Context, claim Claim) error
 	// WakeSteps wakes some of the runs with steps that wait for a connection, under any of
 	// its names. It returns true if there may be more.

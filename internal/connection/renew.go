@@ -67,7 +67,7 @@ func (s *Service) renew(ctx context.Context, old *opened) (*opened, error) {
 			now := result.Val.(*opened)
 			switch {
 			case now.ID == old.ID && now.Epoch <= old.Epoch: // it was under way for an older epoch
-			case now.hasToken() && now.secrets.Token == nil: // a person has changed the connection meanwhile
+			case now.hasToken() && now.secrets.Token == nil, now.keepsToken(old): // a person has changed the connection meanwhile
 				old = now
 			default:
 				return now, nil
@@ -145,36 +145,56 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 		return s.failRenewal(ctx, old, claim, err)
 	}
 	s.failed.end(old.ID)
-	next := *old
-	token := answer.token
-	if token.Refresh == "" && old.secrets.Token != nil {
-		token.Refresh = old.secrets.Token.Refresh
+	for was := old; ; {
+		next, stored, err := s.storeToken(ctx, was, answer.token)
+		if err != nil {
+			return nil, err
+		}
+		failpoint.Hit(failpoint.AfterRenewalStored, old.ID)
+		if stored {
+			return next, nil
+		}
+		now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
+		if err == nil && now == nil { // it was deleted in the meantime, and its old token revoked
+			s.revoke(ctx, next)
+		}
+		if err != nil {
+			return nil, err
+		}
+		// A person has changed it. If the change keeps the token, the new one replaces it:
+		// the old one may be used up.
+		was, err = s.read(ctx, old.WorkspaceID, old.Name)
+		if err != nil || !was.keepsToken(old) {
+			return was, err
+		}
 	}
-	next.secrets.Token, next.ExpiresAt, next.Epoch, next.Problem = &token, token.ExpiresAt, old.Epoch+1, ""
-	next.keepReplaced(old, clock.Now())
-	if next.Status == Failing || next.Status == NeedsReconnect {
-		next.Status = Connected
+}
+
+// storeToken stores a new token of a connection, unless it has been changed since it was
+// read.
+func (s *Service) storeToken(ctx context.Context, was *opened, token Token) (next *opened, stored bool, err error) {
+	renewed := *was
+	if token.Refresh == "" && was.secrets.Token != nil {
+		token.Refresh = was.secrets.Token.Refresh
 	}
-	sealed, err := s.seal(ctx, &next)
+	renewed.secrets.Token, renewed.ExpiresAt, renewed.Epoch, renewed.Problem = &token, token.ExpiresAt, was.Epoch+1, ""
+	renewed.keepReplaced(was, clock.Now())
+	if renewed.Status == Failing || renewed.Status == NeedsReconnect {
+		renewed.Status = Connected
+	}
+	sealed, err := s.seal(ctx, &renewed)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	stored, err := s.store.UpdateConnection(ctx, sealed, old.Epoch, nil)
-	if err != nil {
-		return nil, err
-	}
-	failpoint.Hit(failpoint.AfterRenewalStored, old.ID)
-	if stored {
-		return &next, nil
-	}
-	now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
-	if err == nil && now == nil { // it was deleted in the meantime, and its old token revoked
-		s.revoke(ctx, &next)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.read(ctx, old.WorkspaceID, old.Name) // a person has changed it
+	stored, err = s.store.UpdateConnection(ctx, sealed, was.Epoch, nil)
+	return &renewed, stored, err
+}
+
+// keepsToken reports whether a connection still has the token that it had before it was
+// changed.
+func (c *opened) keepsToken(before *opened) bool {
+	is, was := c.secrets.Token, before.secrets.Token
+	return c.ID == before.ID && is != nil && was != nil && is.Access == was.Access && is.IssuedAt.Equal(was.IssuedAt)
 }
 
 // failRenewal ends a renewal that got no token. If a person has changed the connection

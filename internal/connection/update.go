@@ -89,6 +89,7 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, was *opened, pat
 	if err != nil {
 		return Connection{}, err
 	}
+	next.KeepClaim = now.secrets.Token != nil
 	outcome, err := s.store.ChangeConnection(ctx, next, was.Connection, changeEntry(actor, was.Connection, now.Connection))
 	switch {
 	case err != nil:

@@ -3,6 +3,7 @@ package connection_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"testing"
 
@@ -258,6 +259,71 @@ func TestUpdateDuringConsent(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := consent(address, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUpdateDuringRenewal checks that a change that keeps the token of a consent does not
+// lose the token that is issued meanwhile: the refresh token is valid only once.
+func TestUpdateDuringRenewal(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c := in.connect(s, "shop")
+	arrived, released := make(chan struct{}), make(chan struct{})
+	s.Set(func(now *oauthserver.Settings) {
+		now.Before = func(*http.Request) {
+			arrived <- struct{}{}
+			<-released
+		}
+	})
+	s.ExpireAll()
+	called := make(chan error, 2)
+	go func() { called <- in.call(in.Service, s, "shop") }()
+	<-arrived
+	s.Set(func(now *oauthserver.Settings) { now.Before = nil })
+	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": oauthserver.ClientSecret}}); err != nil {
+		t.Fatal(err)
+	}
+	go func() { called <- in.call(in.node("node_2"), s, "shop") }() // it waits for the renewal, or comes after it
+	close(released)
+	for range cap(called) {
+		if err := <-called; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := s.Requests("refresh_token"); n != 1 {
+		t.Errorf("the token was renewed %d times", n)
+	}
+	s.ExpireAll()
+	if err := in.call(in.Service, s, "shop"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUpdateOfClientSecretDuringRenewal checks that a renewal with the old secret of the
+// client, which the service refuses, is repeated with the new one.
+func TestUpdateOfClientSecretDuringRenewal(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c := in.connect(s, "shop")
+	arrived, released := make(chan struct{}), make(chan struct{})
+	s.Set(func(now *oauthserver.Settings) {
+		now.Secret = "another-secret-of-the-client"
+		now.Before = func(*http.Request) {
+			arrived <- struct{}{}
+			<-released
+		}
+	})
+	s.ExpireAll()
+	called := make(chan error)
+	go func() { called <- in.call(in.Service, s, "shop") }()
+	<-arrived
+	s.Set(func(now *oauthserver.Settings) { now.Before = nil })
+	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": "another-secret-of-the-client"}}); err != nil {
+		t.Fatal(err)
+	}
+	close(released)
+	if err := <-called; err != nil {
 		t.Error(err)
 	}
 }

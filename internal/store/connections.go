@@ -163,10 +163,10 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 // and what was recorded by use.
 func updateConnection(tx *transaction, c connection.Sealed, encoded encodedConnection, wasEpoch int64) (updated bool, err error) {
 	n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
-		epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 THEN renewing_to END
+		epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 OR $17 THEN renewing_to END
 		WHERE id = $14 AND workspace_id = $15 AND epoch = $16 AND (epoch <> $9 OR status <> 'needs_reconnect')`,
 		textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
-		database.TimeOrNil(c.ExpiresAt), c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch)
+		database.TimeOrNil(c.ExpiresAt), c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch, c.KeepClaim)
 	return n == 1, err
 }
 
@@ -280,8 +280,8 @@ func (s *Store) ClaimRenewal(ctx context.Context, claim connection.Claim) (claim
 // ReleaseRenewal implements connection.Store.
 func (s *Store) ReleaseRenewal(ctx context.Context, claim connection.Claim) error {
 	return s.write(ctx, func(tx *transaction) error {
-		return tx.Do(`UPDATE connections SET renewing_to = NULL WHERE id = $1 AND workspace_id = $2 AND epoch = $3 AND renewing_node = $4 AND renewing_to = $5`,
-			claim.ID, claim.WorkspaceID, claim.Epoch, claim.Node, claim.Until)
+		return tx.Do(`UPDATE connections SET renewing_to = NULL WHERE id = $1 AND workspace_id = $2 AND renewing_node = $3 AND renewing_to = $4`,
+			claim.ID, claim.WorkspaceID, claim.Node, claim.Until)
 	})
 }
 

@@ -200,7 +200,16 @@ func testClaimRenewal(t *testing.T, w *harness) {
 	returns(claim(now.Add(time.Hour)))(t, "of an earlier epoch", false)
 	made = next
 	returns(claim(now))(t, "of the next epoch", true)
-	returns(w.breakConnection(ctx, t, made, 2))(t, "break it", true)
+
+	// A change that keeps the token does not end a claim.
+	held := newClaim(made, "node_1", now)
+	next.Epoch, next.KeepClaim = 3, true
+	returns(w.UpdateConnection(ctx, next, 2, nil))(t, "change", true)
+	made = next
+	returns(claim(now))(t, "after a change that keeps the token", false)
+	returns(true, w.ReleaseRenewal(ctx, held))(t, "give up after a change", true)
+	returns(claim(now))(t, "after it gave up", true)
+	returns(w.breakConnection(ctx, t, made, 3))(t, "break it", true)
 	w.notified.take()
 	returns(true, w.ReleaseRenewal(ctx, newClaim(made, "node_1", now)))(t, "give up", true)
 	returns(claim(now))(t, "of a broken connection", false)
