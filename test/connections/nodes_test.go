@@ -349,6 +349,46 @@ func TestChangeDuringRenewalOnAnotherNode(t *testing.T) {
 	}
 }
 
+// TestChangeKeepsConsentOnAnotherNode changes a connection on one node in a way that keeps
+// the consent, while another node waits for a new token. The refresh token is valid once:
+// it must be used once, and the token that it was used for must not be lost.
+func TestChangeKeepsConsentOnAnotherNode(t *testing.T) {
+	lane.LongOnly(t)
+	t.Parallel()
+	oauth := oauthserver.Start(t)
+	nodes, person := startNodes(t, 2)
+	id := person.connect(t, oauth, "one.example.com")
+	workflow := define(t, nodes[0].Client, oauth)
+	for _, change := range []map[string]any{
+		{"fields": map[string]string{"client_secret": oauthserver.ClientSecret}},
+		{"definition": consented(oauth)},
+	} {
+		arrived, released := make(chan struct{}, 100), make(chan struct{})
+		oauth.Set(func(now *oauthserver.Settings) {
+			now.Before = func(r *http.Request) {
+				arrived <- struct{}{}
+				select {
+				case <-released:
+				case <-r.Context().Done():
+				}
+			}
+		})
+		oauth.ExpireAll()
+		before := oauth.Requests("refresh_token")
+		ids := startRuns(t, nodes[1].Client, workflow, 1)
+		<-arrived
+		ids = append(ids, startOnAll(t, nodes, workflow, 10)...)
+		nodes[0].Expect(t, http.StatusOK, "PATCH", "/v1/connections/"+id, change)
+		ids = append(ids, startOnAll(t, nodes, workflow, 10)...)
+		close(released)
+		awaitSuccess(t, nodes[0].Client, ids)
+		wantOnce(t, oauth, ids)
+		if c, n := show(t, nodes[0], id), oauth.Requests("refresh_token")-before; c.Status != "connected" || n != 1 {
+			t.Errorf("%v: %+v after %d renewals", change, c, n)
+		}
+	}
+}
+
 // TestChangeDuringConsentOnAnotherNode begins a consent on one node and completes it on
 // another. A change that was made meanwhile, on either of them, stays.
 func TestChangeDuringConsentOnAnotherNode(t *testing.T) {

@@ -300,6 +300,9 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	if before != nil {
 		before(r)
 	}
+	if r.Context().Err() != nil { // the client has given up
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests[r.PostForm.Get("grant_type")]++
