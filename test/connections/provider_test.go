@@ -65,3 +65,73 @@ func TestSignedClients(t *testing.T) {
 		t.Errorf("the key of another client: %+v", result)
 	}
 }
+
+// TestDeviceCodeOfAProvider connects with a code to a provider that we did not write. The
+// server is killed while the person has not entered the code.
+func TestDeviceCodeOfAProvider(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t)
+	dir := t.TempDir()
+	s := harness.Start(t, dir, allowLoopback)
+	person := signUp(t, s, s.AwaitSetupToken(t))
+	wanted := map[string]any{
+		"name": name, "auth": "oauth2", "fields": map[string]string{"client_id": "device"},
+		"definition": map[string]any{
+			"hosts": []string{p.controls}, "issuer": p.issuer, "grant": "device_code", "scopes": []string{"openid", "offline_access"}, "test_url": p.controls + "/resource",
+		},
+	}
+	s.Expect(t, http.StatusUnauthorized, "POST", "/ui/v1/connections/connect-device", wanted) // an API key
+	var asked struct {
+		State    string
+		UserCode string `json:"user_code"`
+		URL      string `json:"verification_url"`
+	}
+	person.post(t, http.StatusOK, "/ui/v1/connections/connect-device", wanted).Decode(t, &asked)
+	if asked.URL != p.issuer+"/device" {
+		t.Errorf("%+v", asked)
+	}
+	type outcome struct {
+		Connection *struct{ ID, Status string }
+		RetryAfter *int `json:"retry_after"`
+	}
+	poll := func() (now outcome) {
+		t.Helper()
+		person.post(t, http.StatusOK, "/ui/v1/connections/poll-device", map[string]any{"state": asked.State}).Decode(t, &now)
+		return now
+	}
+	if now := poll(); now.Connection != nil || now.RetryAfter == nil || *now.RetryAfter < 1 {
+		t.Errorf("%+v", now)
+	}
+	s.Kill(t)
+	s = harness.Start(t, dir, allowLoopback)
+	person.Client = s.With("")
+	poll()
+	p.enter(t, asked.UserCode)
+	var made outcome
+	harness.Eventually(t, "the connection is made", func() bool { made = poll(); return made.Connection != nil })
+	if made.Connection.Status != "connected" || made.RetryAfter != nil {
+		t.Errorf("%+v", made)
+	}
+	person.post(t, http.StatusConflict, "/ui/v1/connections/poll-device", map[string]any{"state": asked.State})
+
+	person.post(t, http.StatusOK, "/ui/v1/connections/"+made.Connection.ID+"/reconnect-device", nil).Decode(t, &asked)
+	p.enter(t, asked.UserCode)
+	harness.Eventually(t, "it is reconnected", func() bool { made = poll(); return made.Connection != nil })
+}
+
+// enter does what a person does who enters a code and consents.
+func (p provider) enter(t *testing.T, code string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.controls+"/enter", strings.NewReader(code))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+}
