@@ -3675,10 +3675,10 @@ export interface components {
         };
         /** @description The input of `data.set`. */
         DataSetInput: {
-            /** @description The object to build, with expressions anywhere inside. */
+            /** @description The object to build, with expressions anywhere inside, or an expression that returns it. */
             values: {
                 [key: string]: unknown;
-            };
+            } | components["schemas"]["Expression"];
         };
         /** @description The input of `flow.wait`: one of the two members. */
         FlowWaitInput: {
