@@ -78,7 +78,11 @@ func TestDigestIsRejected(t *testing.T) {
 		t.Errorf("%s, %v", status(), err)
 	}
 	s.SetPassword("another one")
+	s.Requests()
 	err := in.use("shop", s.URL)
+	if n := len(s.Requests()); n != 2+2 { // a request and a test, each with one answer
+		t.Errorf("%d requests with a wrong password", n)
+	}
 	if failure, ok := errors.AsType[*action.Failure](err); !ok || !failure.Rejected || status() != connection.Failing {
 		t.Errorf("%s, %v", status(), err)
 	}

@@ -127,6 +127,9 @@ func TestTLSSettingsShareConnections(t *testing.T) {
 			t.Errorf("after call %d there were %d connections, want %d", i, n, call.conns)
 		}
 	}
+	if _, err := client.Do(t.Context(), egress.Request{Workspace: "another", URL: url, Credential: testCredential{hosts: []string{address}, tls: b}}); err != nil || conns.Load() != 6 {
+		t.Errorf("%d connections after a call of another workspace, %v", conns.Load(), err)
+	}
 }
 
 func TestParseCertificates(t *testing.T) {
