@@ -123,17 +123,13 @@ const (
 // Store stores connections. Each method is one transaction. A pointer result is nil
 // when there is no such row; a false result means that nothing was changed.
 type Store interface {
+	UsageStore
 	// InsertConnection stores a new connection unless its name is taken or the
 	// workspace already has atMost.
 	InsertConnection(ctx context.Context, c Sealed, atMost int, entry audit.Entry) (Outcome, error)
 	Connection(ctx context.Context, workspaceID, id string) (*Connection, error)
 	// Connections are ordered by name.
 	Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Connection], error)
-	// ConnectionPlaces returns where a workflow uses a connection under any of the names. It
-	// is empty for a workflow that was deleted.
-	ConnectionPlaces(ctx context.Context, workspaceID, workflowID string, names []string) (Places, error)
-	// ConnectionUsage returns what uses connections, by their present names.
-	ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]Usage, error)
 	// SealedConnection returns a connection with its credential, by its name or one that
 	// it had before.
 	SealedConnection(ctx context.Context, workspaceID, name string) (*Sealed, error)
@@ -159,11 +155,20 @@ type Store interface {
 	ClaimRenewal(ctx context.Context, claim Claim) (claimed bool, err error)
 	// ReleaseRenewal ends a claim early, whatever the epoch is by now.
 	ReleaseRenewal(ctx context.Context, claim Claim) error
+	// IsMember reports whether a user is a member of the workspace.
+	IsMember(ctx context.Context, workspaceID, userID string) (bool, error)
+}
+
+// UsageStore stores what uses connections.
+type UsageStore interface {
+	// ConnectionPlaces returns where a workflow uses a connection under any of the names. It
+	// is empty for a workflow that was deleted.
+	ConnectionPlaces(ctx context.Context, workspaceID, workflowID string, names []string) (Places, error)
+	// ConnectionUsage returns what uses connections, by their present names.
+	ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]Usage, error)
 	// WakeSteps wakes some of the runs with steps that wait for a connection, under any of
 	// its names. It returns true if there may be more.
 	WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error)
-	// IsMember reports whether a user is a member of the workspace.
-	IsMember(ctx context.Context, workspaceID, userID string) (bool, error)
 	// MarkConnectionsUsed records when connections were last used, by id.
 	MarkConnectionsUsed(ctx context.Context, used map[string]time.Time) error
 }

@@ -19,7 +19,7 @@ const connectionNamed = `COALESCE((SELECT id FROM connections WHERE workspace_id
 // had before, sorted.
 func (s *Store) ConnectionNames(ctx context.Context, workspaceID string) (names []connection.Name, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		names, err = database.List(c, `SELECT name, name, access, members, created_by FROM connections WHERE workspace_id = $1
+		names, err = database.List(c, `SELECT name, name AS present, access, members, created_by FROM connections WHERE workspace_id = $1
 			UNION ALL SELECT a.name, c.name, c.access, c.members, c.created_by
 				FROM connection_aliases a JOIN connections c ON c.id = a.connection_id AND c.workspace_id = a.workspace_id WHERE a.workspace_id = $1
 			ORDER BY 1`, []any{workspaceID}, scanConnectionName)
@@ -28,9 +28,12 @@ func (s *Store) ConnectionNames(ctx context.Context, workspaceID string) (names 
 	return names, err
 }
 
-func scanConnectionName(r database.Row) (name connection.Name, err error) {
-	var members []byte
-	if err = r.Scan(&name.Name, &name.Now, (*string)(&name.Access), &members, &name.Owner); err != nil {
+func scanConnectionName(r database.Row) (connection.Name, error) {
+	var (
+		name    connection.Name
+		members []byte
+	)
+	if err := r.Scan(&name.Name, &name.Now, (*string)(&name.Access), &members, &name.Owner); err != nil {
 		return name, err
 	}
 	return name, json.Unmarshal(members, &name.Members)
