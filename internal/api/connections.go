@@ -11,21 +11,22 @@ import (
 )
 
 type connectionBody struct {
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Aliases     []string          `json:"aliases"`
-	Integration *string           `json:"integration"`
-	Auth        string            `json:"auth"`
-	Status      connection.Status `json:"status"`
-	Problem     *string           `json:"problem"`
-	Account     *string           `json:"account"`
-	Fields      map[string]string `json:"fields"`
-	Hosts       []connection.Host `json:"hosts"`
-	Access      connection.Access `json:"access"`
-	Members     []string          `json:"members"`
-	Definition  json.RawMessage   `json:"definition"`
-	LastUsedAt  *string           `json:"last_used_at"`
-	ExpiresAt   *string           `json:"expires_at"`
+	ID            string            `json:"id"`
+	Name          string            `json:"name"`
+	Aliases       []string          `json:"aliases"`
+	Integration   *string           `json:"integration"`
+	Auth          string            `json:"auth"`
+	Status        connection.Status `json:"status"`
+	Problem       *string           `json:"problem"`
+	Account       *string           `json:"account"`
+	Fields        map[string]string `json:"fields"`
+	Hosts         []connection.Host `json:"hosts"`
+	Access        connection.Access `json:"access"`
+	Members       []string          `json:"members"`
+	Definition    json.RawMessage   `json:"definition"`
+	LastUsedAt    *string           `json:"last_used_at"`
+	ConsentEndsAt *string           `json:"consent_ends_at"`
+	ExpiresAt     *string           `json:"expires_at"`
 	// CertificateExpiresAt is about the client certificate, ExpiresAt about the token.
 	CertificateExpiresAt *string          `json:"certificate_expires_at"`
 	CreatedAt            string           `json:"created_at"`
@@ -48,7 +49,7 @@ type connectionUser struct {
 func showConnection(c connection.Connection, usage connection.Usage) connectionBody {
 	return connectionBody{
 		ID: c.ID, Name: c.Name, Aliases: orEmpty(usage.Aliases), Access: c.Access, Members: orEmpty(c.Members), Integration: orNull(c.Integration), Auth: c.Auth, Status: c.Status, Problem: orNull(c.Problem), Account: orNull(c.Account),
-		Fields: c.Fields, Hosts: c.Hosts, Definition: c.Definition, LastUsedAt: clock.FormatPtr(c.LastUsedAt), ExpiresAt: clock.FormatPtr(c.ExpiresAt),
+		Fields: c.Fields, Hosts: c.Hosts, Definition: c.Definition, LastUsedAt: clock.FormatPtr(c.LastUsedAt), ExpiresAt: clock.FormatPtr(c.ExpiresAt), ConsentEndsAt: clock.FormatPtr(c.ConsentEndsAt),
 		CertificateExpiresAt: clock.FormatPtr(c.CertificateExpiresAt()),
 		CreatedAt:            clock.Format(c.CreatedAt), CreatedBy: orNull(c.CreatedBy), UpdatedAt: clock.Format(c.UpdatedAt), UpdatedBy: orNull(c.UpdatedBy),
 		UsedBy: showAll(usage.Workflows, func(u connection.User) connectionUser {

@@ -200,7 +200,7 @@ func TestRotateSecret(t *testing.T) {
 func TestWebhookSamples(t *testing.T) {
 	t.Parallel()
 	w, endpoint, other := newWorkspaceWithLoopback(t), newReceiver(t), newReceiver(t)
-	all := `["run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken"]`
+	all := `["run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken", "connection.ending"]`
 	w.createWebhook("wh", endpoint.url, all)
 	w.createWebhook("other", other.url, all)
 	stream := w.client.follow("/v1/events/stream")
@@ -218,7 +218,7 @@ func TestWebhookSamples(t *testing.T) {
 			"last_attempt": {"number": 1, "status_code": 200, "error": null}, "attempts": [{"number": 1, "status_code": 200, "error": null, "answer": "thank you"}]}`)
 		wantKeys(t, detail.object(), detailKeys)
 	}
-	want := []string{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken"}
+	want := []string{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken", "connection.ending"}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Error(diff)
 	}

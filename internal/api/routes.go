@@ -106,7 +106,7 @@ func (s *Server) registerConnections(t *routeTable) {
 	handleSlow(t, "POST /v1/connections/{id}/test", auth.Write, http.StatusOK, s.testConnection)
 	handleSlow(t, "POST /ui/v1/connections/connect", auth.Write, http.StatusOK, s.connect)
 	handle(t, "POST /ui/v1/connections/{id}/reconnect", auth.Write, http.StatusOK, s.reconnect)
-	handle(t, "GET /ui/v1/people", auth.Write, http.StatusOK, s.listPeople)
+	handle(t, "GET /ui/v1/people", auth.Read, http.StatusOK, s.listPeople)
 	handleSlow(t, "POST /ui/v1/connections/connect-device", auth.Write, http.StatusOK, s.connectDevice)
 	handleSlow(t, "POST /ui/v1/connections/{id}/reconnect-device", auth.Write, http.StatusOK, s.reconnectDevice)
 	handleSlow(t, "POST /ui/v1/connections/poll-device", auth.Write, http.StatusOK, s.pollDevice)

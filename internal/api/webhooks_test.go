@@ -52,9 +52,9 @@ func TestCreateWebhook(t *testing.T) {
 		{
 			name:    "events of all names are known, and duplicates are folded",
 			request: "POST /v1/webhooks", body: `{"url": "http://example.com", "events": ["workflow.paused", "run.started", "run.cancelled", "run.started",
-				"workflow.activated", "connection.broken", "run.failed", "run.succeeded", "workflow.paused"]}`,
+				"workflow.activated", "connection.ending", "connection.broken", "run.failed", "run.succeeded", "workflow.paused"]}`,
 			status: 201, audit: "webhook.created",
-			contains: `{"events": ["run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken"]}`,
+			contains: `{"events": ["run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken", "connection.ending"]}`,
 		},
 		{
 			name:  "a webhook can be bound to a workflow",

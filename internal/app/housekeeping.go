@@ -92,6 +92,26 @@ func (h *housekeeper) flush(ctx context.Context) {
 	}
 }
 
+// checkConsents renews connections whose consent ends soon, or warns of that. It runs
+// separately from sweep, because services may take long to respond.
+func (h *housekeeper) checkConsents(ctx context.Context) error {
+	ticker := time.NewTicker(expireEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if !h.leadsCleanup(ctx) {
+			continue
+		}
+		if err := h.connections.CheckEnding(ctx); err != nil {
+			h.log.Warn("cannot check which connections end soon", "error", err)
+		}
+	}
+}
+
 // sweep removes deleted and old rows in batches. It runs separately from
 // flushPeriodically, because it can take long after large deletions.
 func (h *housekeeper) sweep(ctx context.Context) error {

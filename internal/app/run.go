@@ -30,6 +30,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		memberParts.start(func() error { return s.cluster.dispatch.AdmitThrottled(memberCtx) })
 	}
 	parts.start(func() error { return s.housekeeper.flushPeriodically(work) })
+	parts.start(func() error { return s.housekeeper.checkConsents(work) })
 	if s.role == node.RoleServe { // a worker does not have the retention settings
 		parts.start(func() error { return s.housekeeper.sweep(work) })
 	}

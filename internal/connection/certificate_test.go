@@ -190,10 +190,10 @@ func TestChangeOfCertificate(t *testing.T) {
 		_, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: fields})
 		return err
 	}
-	faulttest.Want(t, patch(map[string]string{"client_certificate": second}), fault.InvalidRequest, "/fields/client_key")
+	faulttest.Want(t, patch(map[string]string{"client_certificate": second}), fault.InvalidRequest, "/fields/token", "/fields/client_key")
 	faulttest.Want(t, patch(map[string]string{"client_key": secondKey}), fault.InvalidRequest, "/fields/client_key")
 	faulttest.Want(t, patch(map[string]string{"client_certificate": second, "client_key": secondKey}), fault.InvalidRequest, "/fields/token")
-	faulttest.Want(t, patch(map[string]string{"client_certificate": ""}), fault.InvalidRequest, "/fields/client_certificate")
+	faulttest.Want(t, patch(map[string]string{"client_certificate": ""}), fault.InvalidRequest, "/fields/token", "/fields/client_key")
 	faulttest.Want(t, patch(map[string]string{"client_certificate": "", "client_key": ""}), fault.InvalidRequest, "/fields/token")
 	for _, fields := range []map[string]string{
 		{"client_certificate": second, "client_key": secondKey, "token": "a-token"},

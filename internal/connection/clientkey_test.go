@@ -129,7 +129,7 @@ func TestSignedClientFields(t *testing.T) {
 	}
 	faulttest.Want(t, create("a", client, privateKeyJWT), fault.InvalidRequest, "/fields/private_key", "/fields/client_secret")
 	faulttest.Want(t, create("a", fields, ""), fault.InvalidRequest, "/fields/client_secret", "/fields/key_id", "/fields/private_key")
-	faulttest.Want(t, create("a", fields, `, "client_auth": "tls"`), fault.InvalidRequest, "/definition/client_auth")
+	faulttest.Want(t, create("a", fields, `, "client_auth": "post"`), fault.InvalidRequest, "/definition/client_auth")
 	err := create("a", map[string]string{"client_id": "c", "private_key": "not a key"}, privateKeyJWT)
 	faulttest.Want(t, err, fault.InvalidRequest, "/fields/private_key")
 	if strings.Contains(fmt.Sprint(err), "not a key") {

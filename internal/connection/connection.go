@@ -60,12 +60,16 @@ type Connection struct {
 	// Epoch increases whenever the credential changes.
 	Epoch int64
 	// ExpiresAt is when the current token expires; nil if it does not, or is unknown.
-	ExpiresAt  *time.Time
-	LastUsedAt *time.Time
-	CreatedAt  time.Time
-	CreatedBy  string
-	UpdatedAt  time.Time
-	UpdatedBy  string
+	ExpiresAt *time.Time
+	// ConsentEndsAt is when somebody has to consent again, and WarnAt when people are warned
+	// of that. Both are nil if the end is not known, and WarnAt also afterwards.
+	ConsentEndsAt *time.Time
+	WarnAt        *time.Time
+	LastUsedAt    *time.Time
+	CreatedAt     time.Time
+	CreatedBy     string
+	UpdatedAt     time.Time
+	UpdatedBy     string
 }
 
 // Sealed is a connection with its sealed credential.

@@ -304,7 +304,7 @@ func (s *Service) obtain(ctx context.Context, actor auth.Actor, c *opened, wait 
 // accept sets the first token of a connection, learns what the service tells, and tests
 // the connection.
 func (s *Service) accept(ctx context.Context, actor auth.Actor, c *opened, answer tokenAnswer) error {
-	c.secrets.Token, c.ExpiresAt = &answer.token, answer.token.ExpiresAt
+	c.setToken(&answer.token)
 	env := c.env()
 	env.Token = answer.members
 	if err := s.learn(c, integration.AtToken, env); err != nil {

@@ -33,6 +33,8 @@ type Token struct {
 	Refresh   string     `json:"refresh,omitempty"`
 	IssuedAt  time.Time  `json:"issued_at"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"` // nil: never, or unknown
+	// RefreshEndsAt is when the refresh token can no longer be used; nil if that is unknown.
+	RefreshEndsAt *time.Time `json:"refresh_ends_at,omitempty"`
 }
 
 // values lists the secrets themselves.

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,10 +175,11 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 // read.
 func (s *Service) storeToken(ctx context.Context, was *opened, token Token) (next *opened, stored bool, err error) {
 	renewed := *was
-	if token.Refresh == "" && was.secrets.Token != nil {
-		token.Refresh = was.secrets.Token.Refresh
+	if old := was.secrets.Token; old != nil && (token.Refresh == "" || token.Refresh == old.Refresh) {
+		token.Refresh, token.RefreshEndsAt = old.Refresh, cmp.Or(token.RefreshEndsAt, old.RefreshEndsAt)
 	}
-	renewed.secrets.Token, renewed.ExpiresAt, renewed.Epoch, renewed.Problem = &token, token.ExpiresAt, was.Epoch+1, ""
+	renewed.setToken(&token)
+	renewed.Epoch, renewed.Problem = was.Epoch+1, ""
 	renewed.keepReplaced(was, clock.Now())
 	if renewed.Status == Failing || renewed.Status == NeedsReconnect {
 		renewed.Status = Connected

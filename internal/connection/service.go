@@ -42,6 +42,7 @@ type Service struct {
 	integrations *integration.Catalog
 	apps         AppStore
 	consents     ConsentStore
+	ending       EndingStore
 	audit        Recorder
 	fileApps     map[appKey]oauthClient // of the operator
 	node         string                 // this one
@@ -62,6 +63,7 @@ type Stores interface {
 	Store
 	AppStore
 	ConsentStore
+	EndingStore
 	Recorder
 }
 
@@ -69,7 +71,7 @@ type Stores interface {
 // tests of connections, on behalf of a node.
 func NewService(store Stores, vault Vault, client Client, integrations *integration.Catalog, node string, log *slog.Logger) *Service {
 	return &Service{
-		store: store, apps: store, consents: store, audit: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
+		store: store, apps: store, consents: store, ending: store, audit: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
 		failed: pauses{first: time.Second, longest: time.Minute}, rejected: pauses{first: time.Minute, longest: time.Minute},
 		masks: mask.NewCache(maskMemory), recent: recentMasks{last: map[recentKey]recentMask{}},
 	}

@@ -197,6 +197,14 @@ func parseAnswer(resp *egress.Response, tokenAt string, asked time.Time) (tokenA
 		expires := asked.Add(time.Duration(seconds) * time.Second)
 		answer.token.ExpiresAt = &expires
 	}
+	// RFC 6749 has no name for it. These are LinkedIn's and Google's, Keycloak's, and Intuit's.
+	for _, name := range []string{"refresh_token_expires_in", "refresh_expires_in", "x_refresh_token_expires_in"} {
+		if seconds := secondsOf(issued[name]); seconds > 0 {
+			ends := asked.Add(time.Duration(seconds) * time.Second)
+			answer.token.RefreshEndsAt = &ends
+			break
+		}
+	}
 	return answer, nil
 }
 

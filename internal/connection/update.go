@@ -161,9 +161,9 @@ func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
 	now.Status, now.Problem = Untested, ""
 	switch {
 	case !now.auth.NeedsConsent():
-		now.secrets.Token, now.ExpiresAt = nil, nil
+		now.setToken(nil)
 	case changed || was.secrets.Token == nil:
-		now.secrets.Token, now.ExpiresAt = nil, nil
+		now.setToken(nil)
 		now.Status, now.Problem = NeedsReconnect, "it was changed, so a person has to consent again"
 	}
 	if err := checkApplied(&now); err != nil { // not before the secrets are entered and the token is gone

@@ -25,11 +25,12 @@ const (
 	WorkflowActivated Type = "workflow.activated"
 	WorkflowPaused    Type = "workflow.paused"
 	ConnectionBroken  Type = "connection.broken"
+	ConnectionEnding  Type = "connection.ending" // its consent ends soon
 )
 
 // Types lists all event types in the order of the documentation.
 func Types() []Type {
-	return []Type{RunStarted, RunSucceeded, RunFailed, RunCancelled, WorkflowActivated, WorkflowPaused, ConnectionBroken}
+	return []Type{RunStarted, RunSucceeded, RunFailed, RunCancelled, WorkflowActivated, WorkflowPaused, ConnectionBroken, ConnectionEnding}
 }
 
 // Known reports whether name is an event type.

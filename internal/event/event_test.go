@@ -15,7 +15,7 @@ import (
 
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	want := []event.Type{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken"}
+	want := []event.Type{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken", "connection.ending"}
 	if diff := cmp.Diff(want, event.Types()); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}

@@ -45,7 +45,7 @@ func TestDefinitionIsInTheContract(t *testing.T) {
 		t.Errorf("members (-definition +contract):\n%s", diff)
 	}
 	for member, values := range map[string][]string{
-		"grant": {grantCode, grantClient, grantDevice}, "client_auth": {"basic", "body", PrivateKeyJWT}, "token_body": {"form", "json"},
+		"grant": {grantCode, grantClient, grantDevice}, "client_auth": {"basic", "body", PrivateKeyJWT, ClientAuthTLS}, "token_body": {"form", "json"},
 	} {
 		if diff := cmp.Diff(values, properties[member].Enum); diff != "" {
 			t.Errorf("%s (-definition +contract):\n%s", member, diff)

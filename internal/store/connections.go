@@ -16,7 +16,7 @@ import (
 )
 
 const connectionColumns = `id, workspace_id, name, integration, definition, auth, fields, learned, hosts, account, status, problem, epoch,
-	expires_at, last_used_at, created_at, created_by, updated_at, updated_by, access, members`
+	expires_at, last_used_at, created_at, created_by, updated_at, updated_by, access, members, consent_ends_at, warn_at`
 
 const selectConnection = `SELECT ` + connectionColumns + ` FROM connections `
 
@@ -33,7 +33,7 @@ func scanConnectionAnd(r database.Row, more ...any) (connection.Connection, erro
 	err := r.Scan(append([]any{
 		&c.ID, &c.WorkspaceID, &c.Name, &c.Integration, (*[]byte)(&c.Definition), &c.Auth, &fields, &learned, &hosts, &c.Account, (*string)(&c.Status), &c.Problem,
 		&c.Epoch, &c.ExpiresAt, &c.LastUsedAt, &c.CreatedAt, &c.CreatedBy, &c.UpdatedAt, &c.UpdatedBy,
-		(*string)(&c.Access), &members,
+		(*string)(&c.Access), &members, &c.ConsentEndsAt, &c.WarnAt,
 	}, more...)...)
 	if err != nil {
 		return c, err
@@ -97,9 +97,10 @@ func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMos
 			return nil
 		}
 		if err := tx.Do(`INSERT INTO connections (`+connectionColumns+`, credential)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
 			c.ID, c.WorkspaceID, c.Name, c.Integration, textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
-			database.TimeOrNil(c.ExpiresAt), database.TimeOrNil(c.LastUsedAt), c.CreatedAt, c.CreatedBy, c.UpdatedAt, c.UpdatedBy, string(c.Access), encoded.members, c.Credential); err != nil {
+			database.TimeOrNil(c.ExpiresAt), database.TimeOrNil(c.LastUsedAt), c.CreatedAt, c.CreatedBy, c.UpdatedAt, c.UpdatedBy, string(c.Access), encoded.members,
+			database.TimeOrNil(c.ConsentEndsAt), database.TimeOrNil(c.WarnAt), c.Credential); err != nil {
 			return err
 		}
 		return insertAudit(tx, entry)
@@ -163,10 +164,11 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 // and what was recorded by use.
 func updateConnection(tx *transaction, c connection.Sealed, encoded encodedConnection, wasEpoch int64) (updated bool, err error) {
 	n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
-		epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 OR $17 THEN renewing_to END
+		epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 OR $17 THEN renewing_to END,
+		consent_ends_at = $18, warn_at = CASE WHEN epoch = $9 THEN warn_at ELSE $19 END
 		WHERE id = $14 AND workspace_id = $15 AND epoch = $16 AND (epoch <> $9 OR status <> 'needs_reconnect')`,
 		textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
-		database.TimeOrNil(c.ExpiresAt), c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch, c.KeepClaim)
+		database.TimeOrNil(c.ExpiresAt), c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch, c.KeepClaim, database.TimeOrNil(c.ConsentEndsAt), database.TimeOrNil(c.WarnAt))
 	return n == 1, err
 }
 
@@ -263,6 +265,29 @@ func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, en
 		return insertAudit(tx, entry)
 	})
 	return deleted, users, err
+}
+
+// EndingConnections implements connection.EndingStore.
+func (s *Store) EndingConnections(ctx context.Context, now time.Time, limit int) (ending []connection.Connection, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		ending, err = database.List(c, selectConnection+`WHERE warn_at <= $1 AND status <> 'needs_reconnect' ORDER BY warn_at LIMIT $2`, []any{now, limit}, scanConnection)
+		return err
+	})
+	return ending, err
+}
+
+// WarnConnection implements connection.EndingStore.
+func (s *Store) WarnConnection(ctx context.Context, c connection.Connection, warning event.Event) (warned bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE connections SET warn_at = NULL WHERE id = $1 AND workspace_id = $2 AND epoch = $3 AND warn_at IS NOT NULL AND status <> 'needs_reconnect'`,
+			c.ID, c.WorkspaceID, c.Epoch)
+		if warned = n == 1; err != nil || !warned {
+			return err
+		}
+		tx.addEvents(warning)
+		return nil
+	})
+	return warned, err
 }
 
 // ClaimRenewal implements connection.Store.

@@ -54,7 +54,7 @@ func workspaceTables() []Table {
 		{
 			Name: "connections", Key: "id", Bytes: "credential", NotExported: "renewing_node renewing_to",
 			Text: "id workspace_id name integration definition auth fields learned hosts account status problem created_by updated_by access members",
-			Int:  "epoch expires_at last_used_at created_at updated_at",
+			Int:  "epoch expires_at last_used_at created_at updated_at consent_ends_at warn_at",
 		},
 		{Name: "connection_aliases", Key: "workspace_id name", Text: "workspace_id name connection_id"},
 		{

@@ -45,8 +45,8 @@ func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event
 	switch kind {
 	case event.WorkflowActivated, event.WorkflowPaused:
 		return workflow.SampleEvent(kind, workspaceID, at)
-	case event.ConnectionBroken:
-		return connection.SampleEvent(workspaceID, at)
+	case event.ConnectionBroken, event.ConnectionEnding:
+		return connection.SampleEvent(kind, workspaceID, at)
 	default:
 		return run.SampleEvent(kind, workspaceID, at)
 	}

@@ -310,7 +310,7 @@ func TestCredentialsStayAtTheirService(t *testing.T) {
 	metrics := s.Metrics(t)
 	person := signUp(t, s, s.AwaitSetupToken(t))
 	s.Expect(t, http.StatusCreated, "POST", "/v1/webhooks", map[string]any{
-		"url": receiver.URL, "events": []string{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken"},
+		"url": receiver.URL, "events": []string{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken", "connection.ending"},
 	})
 	file, part := keyFile(t, service.URL+"/robot/token")
 	c := canaries{[]string{part, oauthserver.ClientSecret}}

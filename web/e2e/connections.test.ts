@@ -85,6 +85,41 @@ longTest("a custom connection with an API key is made and tested", async () => {
 	watched.check();
 });
 
+longTest("a connection is renamed, and the builder writes the new name with the next save", async () => {
+	const { page } = watched;
+	const definition = { hosts: [address] };
+	const { id: connection } = await server.call("POST", "/v1/connections", {
+		name: "old-name",
+		auth: "bearer",
+		definition,
+		fields: { token: "a token" },
+	});
+	const workflow = await openRequest("Renamed", `${address}/orders`);
+	await page.getByRole("combobox", { name: "Connection" }).selectOption("old-name");
+	await save(workflow, "old-name");
+
+	await page.goto(`/connections/${connection}`);
+	await page.getByText("step orders").waitFor();
+	await page.getByRole("button", { name: "Name and access" }).click();
+	await page.getByLabel("Name (required)").fill("new-name");
+	await page.getByLabel("May be used by").selectOption("members");
+	await page.getByRole("checkbox").first().check();
+	await shoot(page, "connections-settings");
+	await page.getByRole("button", { name: "Save" }).click();
+	await page.getByRole("heading", { name: "new-name" }).waitFor();
+	await page.getByText("1 chosen member").waitFor();
+	await page.getByText("Earlier names").waitFor();
+	await shoot(page, "connections-renamed");
+
+	await page.goto(`/workflows/${workflow}?step=orders`);
+	const select = page.getByRole("combobox", { name: "Connection" });
+	await expect.poll(() => select.inputValue()).toBe("new-name");
+	expect((await server.call("GET", `/v1/workflows/${workflow}`)).steps[0].connection).toBe("old-name");
+	await page.getByLabel("Name", { exact: true }).first().fill("Ask again");
+	await save(workflow, "new-name");
+	watched.check();
+});
+
 longTest("the dialog asks for certificates, and says what is wrong with them", async () => {
 	const { page } = watched;
 	await page.goto("/connections");

@@ -61,6 +61,7 @@ func testConnections(t *testing.T, w *harness) {
 	t.Run("deleted while it comes into use", func(t *testing.T) { testDeleteConnectionInUse(t, w) })
 	t.Run("claims of renewals", func(t *testing.T) { testClaimRenewal(t, w) })
 	t.Run("steps that wait", func(t *testing.T) { testWakeSteps(t, w) })
+	t.Run("consents that end", func(t *testing.T) { testEndingConnections(t, w) })
 	t.Run("last use", func(t *testing.T) { testMarkConnectionsUsed(t, w) })
 	t.Run("tenants", func(t *testing.T) { testConnectionTenants(t, w) })
 }
@@ -291,6 +292,45 @@ func testWakeSteps(t *testing.T, w *harness) {
 		}
 		equal(t, "woken runs", woken, runs)
 	})
+}
+
+func testEndingConnections(t *testing.T, w *harness) {
+	ctx, ws, now := t.Context(), w.workspace(t).ID, clock.Now()
+	ending := func() (names []string) {
+		for _, c := range must(w.EndingConnections(ctx, now, 100))(t) {
+			if c.WorkspaceID == ws {
+				names = append(names, c.Name)
+			}
+		}
+		return names
+	}
+	made := map[string]connection.Sealed{}
+	for name, warnIn := range map[string]time.Duration{"later": time.Hour, "soon": -time.Hour, "sooner": -2 * time.Hour, "broken": -time.Minute} {
+		c := newConnection(ws, name)
+		c.ConsentEndsAt, c.WarnAt = new(now.Add(24*time.Hour)), new(now.Add(warnIn))
+		returns(w.insertConnection(ctx, c, noLimit))(t, "insert", connection.Created)
+		equal(t, "read", found(w.SealedConnection(ctx, ws, name))(t), c)
+		made[name] = c
+	}
+	returns(w.breakConnection(ctx, t, made["broken"], 1))(t, "break one", true)
+	equal(t, "which end", ending(), []string{"sooner", "soon"})
+	if all := must(w.EndingConnections(ctx, now, 1))(t); len(all) != 1 {
+		t.Errorf("%d connections, want 1", len(all))
+	}
+	soon := made["soon"]
+	warning := newEvent(t, event.ConnectionEnding, event.Subject{WorkspaceID: ws})
+	stale := soon.Connection
+	stale.Epoch++
+	returns(w.WarnConnection(ctx, stale, warning))(t, "warn of another epoch", false)
+	returns(w.WarnConnection(ctx, soon.Connection, warning))(t, "warn", true)
+	returns(w.WarnConnection(ctx, soon.Connection, warning))(t, "warn again", false)
+	equal(t, "which end without the one", ending(), []string{"sooner"})
+	returns(w.UpdateConnection(ctx, soon, 1, nil))(t, "record a test", true)
+	equal(t, "which end after a test", ending(), []string{"sooner"})
+	soon.Epoch = 2
+	returns(w.UpdateConnection(ctx, soon, 1, nil))(t, "renew", true)
+	equal(t, "which end after a renewal", ending(), []string{"sooner", "soon"})
+	w.notified.take()
 }
 
 func testMarkConnectionsUsed(t *testing.T, w *harness) {

@@ -3231,6 +3231,27 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "connection.ending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Consent ends soon
+         * @description Sent once, 7 days before the consent for a connection ends, or later if it has not lived long, so that somebody
+         *     reconnects it in time. A webhook with a `workflow_id` does not receive it. See the tag for delivery and signatures.
+         */
+        post: operations["notifyConnectionEnding"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface components {
     schemas: {
@@ -4797,7 +4818,7 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /** @enum {string} */
-        EventName: "run.started" | "run.succeeded" | "run.failed" | "run.cancelled" | "workflow.activated" | "workflow.paused" | "connection.broken";
+        EventName: "run.started" | "run.succeeded" | "run.failed" | "run.cancelled" | "workflow.activated" | "workflow.paused" | "connection.broken" | "connection.ending";
         WebhookCreate: {
             url: components["schemas"]["WebhookUrl"];
             events: components["schemas"]["WebhookEventsInput"];
@@ -4975,7 +4996,7 @@ export interface components {
             data: components["schemas"]["Delivery"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        AnyNotification: components["schemas"]["RunStartedNotification"] | components["schemas"]["RunSucceededNotification"] | components["schemas"]["RunFailedNotification"] | components["schemas"]["RunCancelledNotification"] | components["schemas"]["WorkflowActivatedNotification"] | components["schemas"]["WorkflowPausedNotification"] | components["schemas"]["ConnectionBrokenNotification"];
+        AnyNotification: components["schemas"]["RunStartedNotification"] | components["schemas"]["RunSucceededNotification"] | components["schemas"]["RunFailedNotification"] | components["schemas"]["RunCancelledNotification"] | components["schemas"]["WorkflowActivatedNotification"] | components["schemas"]["WorkflowPausedNotification"] | components["schemas"]["ConnectionBrokenNotification"] | components["schemas"]["ConnectionEndingNotification"];
         Event: {
             id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
@@ -4986,7 +5007,7 @@ export interface components {
             /** @description The run the event is about. Null if it is not about a run. */
             run_id: string | null;
             /** @description The data of the event, as in the body of the notification. */
-            data: components["schemas"]["RunStartedData"] | components["schemas"]["RunFinishedData"] | components["schemas"]["RunFailedData"] | components["schemas"]["WorkflowStateData"] | components["schemas"]["ConnectionBrokenData"];
+            data: components["schemas"]["RunStartedData"] | components["schemas"]["RunFinishedData"] | components["schemas"]["RunFailedData"] | components["schemas"]["WorkflowStateData"] | components["schemas"]["ConnectionBrokenData"] | components["schemas"]["ConnectionEndingData"];
         };
         EventList: {
             data: components["schemas"]["Event"][];
@@ -5035,6 +5056,8 @@ export interface components {
             last_used_at: components["schemas"]["TimestampOrNull"];
             /** @description When the current token expires. It is renewed before that, if the service allows it. Null if it does not expire, or if that is unknown. */
             expires_at: components["schemas"]["TimestampOrNull"];
+            /** @description When the consent of the person ends, so that somebody has to reconnect the connection. Null if it does not end, or if that is unknown. The event `connection.ending` warns of it. */
+            consent_ends_at: components["schemas"]["TimestampOrNull"];
             /** @description When the client certificate expires, or the first of those that lead to its authority. Null if the connection has none. */
             certificate_expires_at: components["schemas"]["TimestampOrNull"];
             created_at: components["schemas"]["Timestamp"];
@@ -6140,6 +6163,22 @@ export interface components {
             integration: string | null;
             /** @description Why it has to be reconnected. */
             problem: string;
+        };
+        ConnectionEndingNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "connection.ending";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["ConnectionEndingData"];
+        };
+        ConnectionEndingData: {
+            connection_id: components["schemas"]["ConnectionId"];
+            name: components["schemas"]["ConnectionName"];
+            /** @description The id of the integration. Null for a custom connection. */
+            integration: string | null;
+            /** @description When the consent ends. */
+            consent_ends_at: components["schemas"]["Timestamp"];
         };
     };
     responses: {
@@ -11650,6 +11689,7 @@ export interface operations {
                      *           },
                      *           "last_used_at": "2026-11-16T08:30:12.044Z",
                      *           "expires_at": null,
+                     *           "consent_ends_at": null,
                      *           "certificate_expires_at": null,
                      *           "created_at": "2026-11-15T10:20:00.250Z",
                      *           "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
@@ -11762,6 +11802,7 @@ export interface operations {
                      *       },
                      *       "last_used_at": null,
                      *       "expires_at": null,
+                     *       "consent_ends_at": null,
                      *       "certificate_expires_at": null,
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
@@ -11831,6 +11872,7 @@ export interface operations {
                      *       "definition": null,
                      *       "last_used_at": "2026-11-16T08:30:12.044Z",
                      *       "expires_at": "2026-11-16T09:12:00.000Z",
+                     *       "consent_ends_at": null,
                      *       "certificate_expires_at": null,
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
@@ -11974,6 +12016,7 @@ export interface operations {
                      *       },
                      *       "last_used_at": "2026-11-16T08:30:12.044Z",
                      *       "expires_at": null,
+                     *       "consent_ends_at": null,
                      *       "certificate_expires_at": null,
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
@@ -12074,6 +12117,7 @@ export interface operations {
                      *         },
                      *         "last_used_at": "2026-11-16T08:30:12.044Z",
                      *         "expires_at": null,
+                     *         "consent_ends_at": null,
                      *         "certificate_expires_at": null,
                      *         "created_at": "2026-11-15T10:20:00.250Z",
                      *         "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
@@ -12432,6 +12476,7 @@ export interface operations {
                      *         },
                      *         "last_used_at": "2026-11-16T08:30:12.044Z",
                      *         "expires_at": "2026-11-16T09:12:00.000Z",
+                     *         "consent_ends_at": null,
                      *         "certificate_expires_at": null,
                      *         "created_at": "2026-11-15T10:20:00.250Z",
                      *         "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
@@ -12506,6 +12551,7 @@ export interface operations {
                      *       "definition": null,
                      *       "last_used_at": "2026-11-16T08:30:12.044Z",
                      *       "expires_at": "2026-11-16T09:12:00.000Z",
+                     *       "consent_ends_at": null,
                      *       "certificate_expires_at": null,
                      *       "created_at": "2026-11-15T10:20:00.250Z",
                      *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
@@ -17930,6 +17976,76 @@ export interface operations {
                  *     }
                  */
                 "application/json": components["schemas"]["ConnectionBrokenNotification"];
+            };
+        };
+        responses: {
+            410: components["responses"]["NotificationGone"];
+            "2XX": components["responses"]["NotificationAccepted"];
+            default: components["responses"]["NotificationFailed"];
+        };
+    };
+    notifyConnectionEnding: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+                 *     as text, including `whsec_`.
+                 * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
+                 */
+                "X-Service-Signature": components["parameters"]["ServiceSignature"];
+                /**
+                 * @description The name of the event, as in the body.
+                 * @example run.started
+                 */
+                "X-Service-Event": components["parameters"]["ServiceEvent"];
+                /**
+                 * @description The id of the delivery, the same on every attempt.
+                 * @example dlv_01m7f9hc95f59r7xcc7ks9t3d9
+                 */
+                "X-Service-Delivery": components["parameters"]["ServiceDelivery"];
+                /**
+                 * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
+                 * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
+                 */
+                "webhook-id": components["parameters"]["StandardWebhookId"];
+                /**
+                 * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
+                 * @example 1794735910
+                 */
+                "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                /**
+                 * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+                 *     `whsec_`. One match is enough.
+                 * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
+                 */
+                "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                /**
+                 * @description `Stepmill/` followed by the version of the installation.
+                 * @example Stepmill/1.0.0
+                 */
+                "User-Agent": components["parameters"]["UserAgent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1css",
+                 *       "event": "connection.ending",
+                 *       "timestamp": "2026-11-15T12:00:00.000Z",
+                 *       "data": {
+                 *         "connection_id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                 *         "name": "team-slack",
+                 *         "integration": "slack",
+                 *         "consent_ends_at": "2026-11-22T12:00:00.000Z"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionEndingNotification"];
             };
         };
         responses: {

@@ -83,6 +83,7 @@ function Content({ connection }: { connection: Connection }) {
 				}
 			/>
 			<Problem connection={connection} />
+			<Ending connection={connection} />
 			<Facts connection={connection} service={serviceName(connection, integrations)} />
 			{reconnect.dialog}
 			{dialog === "change" && <ChangeDialog connection={connection} service={service} onClose={close} />}
@@ -110,6 +111,22 @@ function Problem({ connection: { status, problem, waiting_runs: waiting } }: { c
 	);
 }
 
+const noticeDays = 7;
+
+/** Ending asks people to reconnect before the consent ends. */
+function Ending({ connection: { status, consent_ends_at: end } }: { connection: Connection }) {
+	if (!end || status === "needs_reconnect") return null;
+	if (Date.parse(end) - Date.now() > noticeDays * 24 * 60 * 60 * 1000) return null;
+	return (
+		<section aria-label="The end of the consent" className="rounded-8 bg-waiting-soft px-4 py-3">
+			<p className="font-medium text-waiting">
+				The consent ends <RelativeTime at={end} />.
+			</p>
+			<p>Reconnect it before that, or steps will wait until someone does. Nothing is interrupted.</p>
+		</section>
+	);
+}
+
 function Facts({ connection, service }: { connection: Connection; service: string }) {
 	return (
 		<Card className="px-4 py-3">
@@ -126,6 +143,7 @@ function Facts({ connection, service }: { connection: Connection; service: strin
 				{connection.certificate_expires_at && (
 					<Fact name="Client certificate expires">{fullTime(connection.certificate_expires_at)}</Fact>
 				)}
+				{connection.consent_ends_at && <Fact name="Consent ends">{fullTime(connection.consent_ends_at)}</Fact>}
 				<Fact name="Waiting runs">{connection.waiting_runs}</Fact>
 				{Object.entries(connection.fields)
 					.filter(([name]) => name !== "client_certificate")

@@ -7,11 +7,13 @@ export function Users({ users, label }: { users: Connection["used_by"]; label?: 
 		<ul aria-label={label} className="max-h-40 overflow-y-auto">
 			{users.map(({ workflow_id: id, name, active, steps, triggers }) => (
 				<li key={id} className="break-words">
-					<Link to="/workflows/$id" params={{ id }}>
-						{name}
-					</Link>
-					{!active && <span className="text-muted"> (not active)</span>}
-					<span className="block text-12 text-muted">{placesText(steps ?? [], triggers ?? [])}</span>
+					<p>
+						<Link to="/workflows/$id" params={{ id }} className="underline">
+							{name}
+						</Link>
+						{!active && <span className="text-muted"> (not active)</span>}
+					</p>
+					<p className="text-12 text-muted">{placesText(steps ?? [], triggers ?? [])}</p>
 				</li>
 			))}
 		</ul>

@@ -11,6 +11,7 @@ const when: Record<EventName, string> = {
 	"workflow.activated": "A workflow becomes active.",
 	"workflow.paused": "A workflow is paused.",
 	"connection.broken": "A connection has to be reconnected.",
+	"connection.ending": "The consent for a connection ends soon.",
 };
 
 /** The events that a webhook can receive. */

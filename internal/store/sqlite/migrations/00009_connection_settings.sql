@@ -1,0 +1,23 @@
+-- +goose Up
+
+-- Names that connections had before. They still lead to them.
+CREATE TABLE connection_aliases (
+    workspace_id  TEXT NOT NULL,
+    name          TEXT NOT NULL,
+    connection_id TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, name)
+) WITHOUT ROWID;
+CREATE INDEX connection_aliases_by_connection ON connection_aliases (connection_id);
+
+-- Who may use a connection in workflows. Whoever created it always may.
+ALTER TABLE connections ADD COLUMN access  TEXT NOT NULL DEFAULT 'everyone';
+ALTER TABLE connections ADD COLUMN members TEXT NOT NULL DEFAULT '[]'; -- JSON, ids of users
+
+-- When somebody has to consent again, and when people are warned of it; null afterwards.
+ALTER TABLE connections ADD COLUMN consent_ends_at INTEGER;
+ALTER TABLE connections ADD COLUMN warn_at INTEGER;
+CREATE INDEX connections_by_warning ON connections (warn_at) WHERE warn_at IS NOT NULL;
+
+-- +goose Down
+-- A store is never migrated down: restore a backup instead.
+SELECT 1;
