@@ -224,7 +224,7 @@ func TestWebhookSamples(t *testing.T) {
 	}
 	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).wantStatus(200)
 	w.call("POST", "/v1/webhooks/$wh/test", `{"events": ["run.failed", "run.failed"]}`).wantStatus(202)
-	last := endpoint.wait(t, 8)[7]
+	last := endpoint.wait(t, len(want)+1)[len(want)]
 	if last.header.Get("X-Service-Event") != "run.failed" {
 		t.Errorf("got %v", last.header)
 	}
