@@ -13,7 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/stepmill/stepmill/test/certificate"
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/oauthserver"
@@ -102,7 +104,11 @@ type attack struct {
 	service  *recorder // where credentials belong
 	evil     *recorder // where they do not
 	keyFile  string
-	known    canaries // what must not be learned
+	// A certificate of the service's client, and another one of the attacker.
+	certificate, key           string
+	otherCertificate, otherKey string
+	authority                  string
+	known                      canaries // what must not be learned
 }
 
 // subjects returns a connection of each kind, with the ways to learn its secrets.
@@ -138,6 +144,8 @@ func (a *attack) subjects() map[string]subject {
 				{"one more host", map[string]any{"hosts": both}, nil, "Bearer decoy-of-the-attacker"},
 				{"a test elsewhere", test(evil + "/me"), nil, "Bearer decoy-of-the-attacker"},
 				{"a query parameter", copied("secret.token"), nil, "decoy-of-the-attacker"},
+				{"another authority", map[string]any{"ca": a.authority}, nil, ""},
+				{"a certificate", nil, map[string]string{"client_certificate": a.otherCertificate, "client_key": a.otherKey}, ""},
 				{"a question that is true", ask("secret.token startsWith 't'"), nil, ""},
 				{"a question that is false", ask("secret.token startsWith 'x'"), nil, ""},
 			},
@@ -150,6 +158,31 @@ func (a *attack) subjects() map[string]subject {
 				{"a query parameter", copied("secret.password"), nil, "decoy-of-the-attacker"},
 				{"a question that is true", ask("secret.password startsWith 'p'"), nil, ""},
 				{"a question that is false", ask("secret.password startsWith 'x'"), nil, ""},
+			},
+		},
+		"digest": {
+			auth: "digest", fields: map[string]string{"username": "ada"}, secrets: map[string]string{"password": "d1gest-of-ada"}, definition: plain, channels: []channel{
+				{"one more host", map[string]any{"hosts": both}, nil, "/call"},
+				{"a test elsewhere", test(evil + "/me"), nil, "/me"},
+				{"another user", nil, map[string]string{"username": "eve"}, ""},
+			},
+		},
+		"client_certificate": {
+			auth: "client_certificate", fields: map[string]string{"client_certificate": a.certificate}, secrets: map[string]string{"client_key": a.key},
+			definition: map[string]any{"hosts": []string{"api.bank.example"}}, channels: []channel{
+				{"one more host", map[string]any{"hosts": []string{"api.bank.example", "evil.example"}}, nil, ""},
+				{"a test", map[string]any{"test_url": "https://api.bank.example/me"}, nil, ""},
+				{"another authority", map[string]any{"ca": a.authority}, nil, ""},
+			},
+		},
+		"oauth2 with a private key": {
+			auth: "oauth2", fields: map[string]string{"client_id": "flows"}, secrets: map[string]string{"private_key": a.key},
+			definition: map[string]any{"hosts": []string{service}, "token_url": service + "/token", "client_auth": "private_key_jwt"}, channels: []channel{
+				{"another token endpoint", map[string]any{"token_url": evil + "/token"}, nil, "client_assertion="},
+				{"another audience", map[string]any{"issuer": evil, "grant": "client_credentials"}, nil, ""},
+				{"another client", nil, map[string]string{"client_id": "eve"}, ""},
+				{"another id of the key", nil, map[string]string{"key_id": "two"}, ""},
+				{"requests in JSON", map[string]any{"token_body": "json"}, nil, ""},
 			},
 		},
 		"oauth2 with client credentials": {
@@ -165,6 +198,8 @@ func (a *attack) subjects() map[string]subject {
 				{"no scopes", map[string]any{"scopes": nil}, nil, ""},
 				{"another client", nil, map[string]string{"client_id": "eve"}, ""},
 				{"the secret in the body", map[string]any{"client_auth": "body"}, nil, ""},
+				{"requests in JSON", map[string]any{"token_body": "json"}, nil, ""},
+				{"another audience", map[string]any{"token_params": map[string]string{"audience": evil}}, nil, ""},
 				{"a question about the token", ask("token startsWith 't'"), nil, ""},
 			},
 		},
@@ -280,8 +315,10 @@ func (a *attack) try(t *testing.T, s subject, c channel, as string) problem {
 	for field := range s.secrets {
 		empty[field], blank[field], decoys[field] = "", "    ", "decoy-of-the-attacker"
 	}
-	if s.auth == "service_account" {
-		decoys["key"] = s.secrets["key"] // another file would be rejected
+	for field, secret := range s.secrets {
+		if strings.Contains(secret, "PRIVATE KEY") {
+			decoys[field] = secret // anything but a key would be rejected
+		}
 	}
 	answer := a.attacker.Expect(t, http.StatusBadRequest, "PATCH", at, s.patch(c, nil))
 	var rejected problem
@@ -338,10 +375,14 @@ func startAttack(t *testing.T) *attack {
 	a.attacker = a.s.With(made.Key)
 	file, part := keyFile(t, a.service.URL+"/token")
 	a.keyFile = file
-	a.known.values = []string{part}
+	ca := certificate.NewAuthority(t)
+	a.authority = ca.PEM
+	a.certificate, a.key = ca.Client(t, "flows", time.Now().Add(time.Hour))
+	a.otherCertificate, a.otherKey = ca.Client(t, "eve", time.Now().Add(time.Hour))
+	a.known.values = []string{part, strings.Split(a.key, "\n")[1]}
 	for _, s := range a.subjects() {
 		for _, secret := range s.secrets {
-			if secret != file {
+			if !strings.Contains(secret, "PRIVATE KEY") {
 				a.known.values = append(a.known.values, secret)
 			}
 		}
