@@ -1,9 +1,11 @@
 package connection
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -183,10 +185,11 @@ func checkTest(call *integration.Call, resp *egress.Response, hide *mask.Masker)
 	return env.Body, nil
 }
 
-// recordTest records that a test succeeded, and what was learned from it.
+// recordTest records that a test succeeded, and what was learned from it, unless a person
+// has changed the connection meanwhile: then something else was tested.
 func (s *Service) recordTest(ctx context.Context, actor auth.Actor, tested *opened, body any) error {
 	now, err := s.read(ctx, tested.WorkspaceID, tested.Name) // the test may have renewed the token
-	if err != nil {
+	if err != nil || !now.isLike(tested) {
 		return err
 	}
 	next := *now
@@ -201,6 +204,11 @@ func (s *Service) recordTest(ctx context.Context, actor auth.Actor, tested *open
 	entry := s.entry(actor, "connection.tested", next.Connection)
 	_, err = s.store.UpdateConnection(ctx, sealed, now.Epoch, &entry)
 	return err
+}
+
+// isLike reports whether two connections have been entered in the same way.
+func (c *opened) isLike(other *opened) bool {
+	return c.ID == other.ID && bytes.Equal(c.Definition, other.Definition) && maps.Equal(c.Fields, other.Fields) && maps.Equal(c.secrets.Fields, other.secrets.Fields)
 }
 
 // learnFrom sets the variables that the response to a test tells, and the hosts that

@@ -1,6 +1,7 @@
 package connection_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/fault/faulttest"
 	"github.com/stepmill/stepmill/internal/integration"
@@ -325,5 +327,44 @@ func TestUpdateOfClientSecretDuringRenewal(t *testing.T) {
 	close(released)
 	if err := <-called; err != nil {
 		t.Error(err)
+	}
+}
+
+// during is a client that calls a function during each request.
+type during func()
+
+func (d during) Do(context.Context, egress.Request) (*egress.Response, error) {
+	d()
+	return &egress.Response{Status: http.StatusOK, Body: []byte("{}")}, nil
+}
+
+// TestUpdateDuringTest checks that the test of a secret that was replaced meanwhile says
+// nothing about the new one.
+func TestUpdateDuringTest(t *testing.T) {
+	t.Parallel()
+	in, ctx := newInstallation(t), t.Context()
+	var c connection.Connection
+	replace := true
+	in.client = during(func() {
+		if !replace {
+			return
+		}
+		if _, err := in.Update(ctx, in.owner, c.ID, connection.Patch{Fields: map[string]string{"token": "another token"}}); err != nil {
+			t.Error(err)
+		}
+	})
+	in.Service = in.node("node_1")
+	c, err := in.Create(ctx, in.owner, connection.New{
+		Name: "shop", Auth: integration.Bearer, Fields: map[string]string{"token": "a token"},
+		Definition: []byte(`{"hosts": ["api.example.com"], "test_url": "https://api.example.com/me"}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []connection.Status{connection.Untested, connection.Connected} {
+		if result, err := in.Test(ctx, in.owner, c.ID); err != nil || result.Connection.Status != want {
+			t.Errorf("the status is %s, %v, want %s", result.Connection.Status, err, want)
+		}
+		replace = false
 	}
 }
