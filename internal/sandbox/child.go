@@ -30,11 +30,17 @@ type child struct {
 	idle   *time.Timer
 }
 
+// environment returns the environment of a child, which has nothing of the server's. In a
+// build with cgo, the C library reserves 64 MiB of addresses for each thread unless it
+// shares one arena. The limit of a child counts them, so a busy machine, where Go starts
+// more threads, would leave too few for the memory of scripts.
+func environment() []string { return []string{"MALLOC_ARENA_MAX=1"} }
+
 func startChild(command []string) (*child, error) {
 	// No context: the process outlives the script that it was started for, and is
 	// stopped explicitly.
 	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // see above
-	cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{}, workDir(), sysProcAttr()
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = environment(), workDir(), sysProcAttr()
 	cmd.WaitDelay = time.Second
 	c := &child{cmd: cmd, stderr: &prefixBuffer{}, exited: make(chan struct{})}
 	cmd.Stderr = c.stderr
