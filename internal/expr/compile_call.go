@@ -15,6 +15,7 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) (node, error) 
 	if len(args) < f.min || len(args) > f.max {
 		return nil, invalidf(c.at(n), "%s takes %s, got %d: %s", name, arity(f), len(args), f.Signature)
 	}
+	c.refs.addWord(f.word(len(args)))
 	if f.InSteps {
 		c.refs.Random = addRef(c.refs.Random, name, c.position(n))
 	}

@@ -17,6 +17,7 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 	if c.scope != nil {
 		return c.scopedName(n)
 	}
+	c.refs.addWord(n.Value)
 	switch n.Value {
 	case "item":
 		c.refs.Item = true
@@ -97,6 +98,7 @@ func (c *compiler) fixedMember(n *ast.MemberNode, name string) (node, error) {
 		if !slices.Contains(stepFields(), name) {
 			return nil, c.noField(n, "steps."+id, name, stepFields())
 		}
+		c.refs.addWord("steps." + name)
 		return stepValue{id: id, name: name}, nil
 	}
 	if id, ok := c.memberOf("links", n.Node); ok {
@@ -104,6 +106,7 @@ func (c *compiler) fixedMember(n *ast.MemberNode, name string) (node, error) {
 			return nil, c.noField(n, "links."+id, name, linkFields())
 		}
 		c.refs.Links = addRef(c.refs.Links, id, c.position(unchain(n.Node)))
+		c.refs.addWord("links." + name)
 		return linkValue{id: id, name: name}, nil
 	}
 	switch root := c.root(n.Node); root {
@@ -113,17 +116,21 @@ func (c *compiler) fixedMember(n *ast.MemberNode, name string) (node, error) {
 			return nil, c.noField(n, root, name, fieldsOf(root))
 		}
 		c.refs.Version = c.refs.Version || root == "workflow" && name == "version"
+		c.refs.addWord(root + "." + name)
 		return rootValue{read}, nil
 	case "steps":
 		c.refs.Steps = addRef(c.refs.Steps, name, c.position(n))
+		c.refs.addWord(root)
 		return stepObject{name}, nil
 	case "secrets":
 		c.refs.Secrets = addRef(c.refs.Secrets, name, c.position(n))
+		c.refs.addWord(root)
 		return secret{name}, nil
 	case "links":
 		return nil, invalidf(c.at(n), "%s", linkRule)
 	case "vars":
 		c.refs.Vars = addRef(c.refs.Vars, name, c.position(n))
+		c.refs.addWord(root)
 		return variable{name}, nil
 	}
 	return nil, nil

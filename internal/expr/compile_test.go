@@ -167,6 +167,9 @@ func TestRefs(t *testing.T) {
 		Vars:    []expr.Ref{{Name: "region", Line: 2, Column: 8, Offset: 76}},
 		Links:   []expr.Ref{{Name: "d", Line: 2, Column: 60, Offset: 128}},
 		Item:    true, Index: true,
+		Words: []string{
+			"steps.output", "steps.status", "secrets", "vars", "map/2", "steps", "item", "string/1", "index", "links.page", "links.callback",
+		},
 	}
 	if diff := cmp.Diff(want, p.Refs()); diff != "" {
 		t.Error(diff)

@@ -28,6 +28,9 @@ type Refs struct {
 	// Version reports that the expression reads workflow.version, directly or as
 	// part of workflow.
 	Version bool
+	// Words are the names, fields and functions of the language that are used, each
+	// once: see [Vocabulary].
+	Words []string
 }
 
 // Ref is a name with its position: see the fields of [Error].
@@ -42,6 +45,7 @@ type Ref struct {
 // And returns the references of both.
 func (r Refs) And(o Refs) Refs {
 	r.Steps, r.Secrets, r.Vars, r.Links, r.Random = slices.Clip(r.Steps), slices.Clip(r.Secrets), slices.Clip(r.Vars), slices.Clip(r.Links), slices.Clip(r.Random)
+	r.Words = slices.Clip(r.Words)
 	r.merge(o)
 	return r
 }
@@ -61,6 +65,15 @@ func (r *Refs) merge(o Refs) {
 	r.Response = r.Response || o.Response
 	r.Cursor = r.Cursor || o.Cursor
 	r.Version = r.Version || o.Version
+	for _, word := range o.Words {
+		r.addWord(word)
+	}
+}
+
+func (r *Refs) addWord(word string) {
+	if !slices.Contains(r.Words, word) {
+		r.Words = append(r.Words, word)
+	}
 }
 
 // within returns a copy of r whose references have the pointer.

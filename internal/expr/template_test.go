@@ -121,6 +121,7 @@ func TestTemplateRefs(t *testing.T) {
 	want := expr.Refs{
 		Steps: []expr.Ref{{Name: "a", Line: 1, Column: 11, Offset: 10}, {Name: "b", Line: 1, Column: 37, Offset: 36}},
 		Item:  true,
+		Words: []string{"steps.output", "item"},
 	}
 	if diff := cmp.Diff(want, tpl.Refs()); diff != "" {
 		t.Error(diff)

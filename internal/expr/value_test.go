@@ -136,6 +136,7 @@ func TestValueRefs(t *testing.T) {
 	want := expr.Refs{
 		Steps:   []expr.Ref{{Name: "x", Line: 1, Column: 11, Offset: 10, Pointer: "/a"}, {Name: "x", Line: 1, Column: 11, Offset: 10, Pointer: "/b/0"}},
 		Secrets: []expr.Ref{{Name: "k", Line: 1, Column: 34, Offset: 33, Pointer: "/b/0"}},
+		Words:   []string{"steps.output", "steps.status", "secrets"},
 	}
 	if diff := cmp.Diff(want, v.Refs()); diff != "" {
 		t.Error(diff)
