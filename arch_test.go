@@ -29,7 +29,7 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock cron decimal expr failpoint fairqueue fault jsonpointer listfile locale mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
+	base   = "clock cron decimal expr failpoint fairqueue fault jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn uid"
 	domain = "account action audit auth connection event file gallery idempotency integration node run secret state table trigger usage vault webhook workflow"
 )
 
@@ -59,6 +59,7 @@ var rules = []rule{
 	{pkg: "mask", may: base},
 	{pkg: "pubsub", may: base},
 	{pkg: "paging", may: base},
+	{pkg: "release", may: base},
 	{pkg: "search", may: base},
 	{pkg: "signature", may: base},
 	{pkg: "strictjson", may: base},
