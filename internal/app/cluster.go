@@ -23,6 +23,7 @@ import (
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/ratelimit"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -137,7 +138,8 @@ func (s *Server) listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 // self describes this process to other nodes.
 func (s *Server) self() node.Node {
 	self := node.Node{
-		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Listens: s.front.reachableAddresses(), StartedAt: clock.Now(),
+		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Level: release.Known(),
+		Listens: s.front.reachableAddresses(), StartedAt: clock.Now(),
 	}
 	if s.front.listener != nil {
 		self.URL = s.publicURL()

@@ -203,6 +203,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	})
 	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets, st}, trigger.NewArming(types, v))
+	s.data.checkNodes(workflows)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
 	previews := run.NewPreviews(s.runner.runs, secrets)
 	provider, err := s.identityProvider()

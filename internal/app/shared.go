@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/vault"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // openShared opens a shared database.
@@ -59,6 +60,13 @@ func (c *core) checkNoNodes(ctx context.Context) error {
 		return fmt.Errorf("%d nodes use the database, the first is %s on %s: stop all of them", len(nodes), nodes[0].ID, nodes[0].Name)
 	}
 	return nil
+}
+
+// checkNodes makes a service refuse workflows that one of the nodes cannot execute.
+func (c *core) checkNodes(workflows *workflow.Service) {
+	if c.pg != nil {
+		workflows.CheckNodes(c.pg)
+	}
 }
 
 // DataLocation describes where the data is, for messages.

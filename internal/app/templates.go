@@ -74,5 +74,7 @@ func (a *Admin) workflows() (*workflow.Service, error) {
 		return nil, err
 	}
 	secrets := secret.NewService(a.core.store, a.core.vault)
-	return workflow.NewService(a.core.store, actions, types.Format(), nameSource{secrets, a.core.store}, trigger.NewArming(types, a.core.vault)), nil
+	workflows := workflow.NewService(a.core.store, actions, types.Format(), nameSource{secrets, a.core.store}, trigger.NewArming(types, a.core.vault))
+	a.core.checkNodes(workflows)
+	return workflows, nil
 }

@@ -57,6 +57,7 @@ const (
 
 	WorkflowActive        Code = "workflow_active"
 	WorkflowPaused        Code = "workflow_paused"
+	UpgradeInProgress     Code = "upgrade_in_progress"
 	RunNotRunning         Code = "run_not_running"
 	RunNotRetryable       Code = "run_not_retryable"
 	StepNotWaiting        Code = "step_not_waiting"
@@ -178,6 +179,7 @@ var statuses = map[Code]int{
 	MethodNotAllowed:      http.StatusMethodNotAllowed,
 	WorkflowActive:        http.StatusConflict,
 	WorkflowPaused:        http.StatusConflict,
+	UpgradeInProgress:     http.StatusConflict,
 	RunNotRunning:         http.StatusConflict,
 	RunNotRetryable:       http.StatusConflict,
 	StepNotWaiting:        http.StatusConflict,

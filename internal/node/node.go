@@ -20,6 +20,8 @@ type Node struct {
 	Name    string
 	Version string
 	Role    string
+	// Level is the number of the node's release: see the package release.
+	Level int
 	// URL is the public URL of the node; empty if it has none.
 	URL string
 	// Listens are the addresses that the node listens on.

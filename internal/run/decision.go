@@ -32,6 +32,8 @@ type Wake struct {
 	Plan auth.Plan
 	// Crashes counts the processes that died while executing the same steps.
 	Crashes int
+	// Level is the release that the run needs: only nodes that know it execute the run.
+	Level int
 	// Owned reports whether this node already holds the lease of the run, because
 	// the run was just started here. The lease need not be acquired then.
 	Owned bool

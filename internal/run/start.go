@@ -29,6 +29,8 @@ type Start struct {
 	Node         string
 	WorkflowName string
 	Plan         auth.Plan
+	// Level is the release that the definition needs.
+	Level int
 	// Steps are the steps that a retry reuses.
 	Steps []Step
 	// Files are the files that were received with the payload. Holds are the ids of
@@ -189,25 +191,29 @@ func (s *Service) complete(ctx context.Context, start *Start) error {
 		r.ID = uid.At(uid.Run, r.StartedAt)
 	}
 	// Draft runs do not count towards the concurrency limit.
-	if !r.Draft {
-		if err := s.concurrencyKey(ctx, start); err != nil {
-			return err
-		}
+	if start.Draft != nil {
+		start.Level = start.Draft.Definition.Level
+	} else if err := s.applyProgram(ctx, start); err != nil {
+		return err
 	}
 	var err error
 	start.Event, err = StartedEvent(*r, start.WorkflowName)
 	return err
 }
 
-// concurrencyKey sets the concurrency limit and key of a run.
-func (s *Service) concurrencyKey(ctx context.Context, start *Start) error {
+// applyProgram sets the level of a run, its concurrency limit and its key.
+func (s *Service) applyProgram(ctx context.Context, start *Start) error {
 	r := &start.Run
 	program, err := s.programs.Get(ctx, r.WorkflowID, r.WorkflowVersion)
 	if err != nil && !errors.Is(err, workflow.ErrCorrupt) {
 		return err
 	}
 	// A version that cannot be read fails the run later, where users see it.
-	if program == nil || program.Concurrency == nil {
+	if program == nil {
+		return nil
+	}
+	start.Level = program.Level
+	if program.Concurrency == nil {
 		return nil
 	}
 	start.Concurrency = program.Concurrency

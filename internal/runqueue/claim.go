@@ -7,6 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -26,11 +27,15 @@ func (c *Cluster) Claim(ctx context.Context, wake run.Wake, with func(context.Co
 		found, err := database.One(tx, `SELECT run_queue.slot, `+wakeColumns+` WHERE run_queue.run_id = $1 AND run_queue.turn AND NOT run_queue.parked
 			AND run_queue.epoch = $2 AND (run_queue.node IS NULL OR run_queue.node = $3 AND NOT run_queue.slot)`+NotDeleted+` FOR UPDATE OF run_queue`,
 			[]any{wake.RunID, wake.Epoch, c.Node}, func(r database.Row) (w run.Wake, err error) {
-				err = r.Scan(&slot, &w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, (*string)(&w.Plan))
+				err = r.Scan(&slot, &w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, &w.Level, (*string)(&w.Plan))
 				return w, err
 			})
 		if err != nil || found == nil {
 			return err
+		}
+		if found.Level > release.Known() {
+			tx.jobs = append(tx.jobs, run.Job{Wake: *found}) // for a newer node
+			return nil
 		}
 		claimed = *found
 		outcome, err = c.claim(tx, &claimed, slot)
@@ -101,7 +106,7 @@ func (c *Cluster) AdmitThrottled(ctx context.Context, workspaceID string) (bool,
 
 // admitOne gives a throttled run a slot.
 func (c *Cluster) admitOne(tx *clusterTransaction, wake run.Wake, inUse int) error {
-	if wake.Isolated() || !c.Reserve(wake) {
+	if wake.Isolated() || wake.Level > release.Known() || !c.Reserve(wake) {
 		tx.jobs = append(tx.jobs, run.Job{Wake: wake, InFlight: inUse})
 		return tx.Do(`UPDATE run_queue SET parked = false, slot = true WHERE run_id = $1`, wake.RunID)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -58,7 +59,7 @@ func (t *clusterTransaction) place(start run.Start) (node string, slot bool, err
 		t.jobs = append(t.jobs, run.Job{
 			Wake: run.Wake{
 				RunID: start.Run.ID, WorkspaceID: start.Run.WorkspaceID, WorkflowID: start.Run.WorkflowID,
-				Epoch: 1, At: start.Run.StartedAt, Plan: start.Plan,
+				Epoch: 1, At: start.Run.StartedAt, Plan: start.Plan, Level: start.Level,
 			},
 			InFlight: inUse,
 		})
@@ -77,9 +78,9 @@ func (t *clusterTransaction) insert(start run.Start, node string, admitted, slot
 	if admitted && node == "" {
 		wakeAt = r.StartedAt
 	}
-	return t.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, slot, parked)
-		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10)`,
-		r.ID, r.WorkspaceID, r.WorkflowID, database.OrNil(node), wakeAt, database.OrNil(r.ConcurrencyKey), limit, admitted, slot, admitted && !slot)
+	return t.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, slot, parked, level)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		r.ID, r.WorkspaceID, r.WorkflowID, database.OrNil(node), wakeAt, database.OrNil(r.ConcurrencyKey), limit, admitted, slot, admitted && !slot, start.Level)
 }
 
 // Activate implements Transaction. This node already owns the run, or may not execute
@@ -160,7 +161,7 @@ func (t *clusterTransaction) passOn(runID string) error {
 	switch wake := *found; {
 	case !wake.At.After(now):
 		return t.enqueueOrThrottle(wake)
-	case wake.At.Before(now.Add(shortWait)) && !t.queue.Draining():
+	case wake.At.Before(now.Add(shortWait)) && wake.Level <= release.Known() && !t.queue.Draining():
 		if err := t.Do(`UPDATE run_queue SET node = $1 WHERE run_id = $2`, t.queue.Node, runID); err != nil {
 			return err
 		}

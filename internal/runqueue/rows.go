@@ -16,7 +16,7 @@ const NotDeleted = ` AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = run_
 func UseIndex(column string) string { return ` AND ` + column + ` <> ''` }
 
 const (
-	wakeFields  = `run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, s.plan`
+	wakeFields  = `run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, run_queue.level, s.plan`
 	wakeColumns = wakeFields + ` FROM run_queue JOIN workspaces s ON s.id = run_queue.workspace_id`
 	// SelectWake selects wake-ups, for ScanWake.
 	SelectWake = `SELECT ` + wakeColumns + ` `
@@ -24,6 +24,6 @@ const (
 
 // ScanWake reads a row of SelectWake.
 func ScanWake(r database.Row) (w run.Wake, err error) {
-	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, (*string)(&w.Plan))
+	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, &w.Level, (*string)(&w.Plan))
 	return w, err
 }

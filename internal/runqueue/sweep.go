@@ -161,7 +161,7 @@ func (c *Cluster) OwnedRuns(ctx context.Context, node string) ([]run.OwnedRun, e
 	err := c.store.ReadQueue(ctx, func(conn database.Conn) (err error) {
 		owned, err = database.List(conn, `SELECT run_queue.wake_at IS NOT NULL, NOT run_queue.slot, `+wakeColumns+` WHERE run_queue.node = $1`+NotDeleted, []any{node},
 			func(r database.Row) (h run.OwnedRun, err error) {
-				err = r.Scan(&h.AnswerArrived, &h.LocalTimer, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
+				err = r.Scan(&h.AnswerArrived, &h.LocalTimer, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, &h.Level, (*string)(&h.Plan))
 				return h, err
 			})
 		return err

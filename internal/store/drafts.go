@@ -27,8 +27,8 @@ func insertDraft(tx *transaction, runID string, draft workflow.Unsaved) error {
 	if err != nil {
 		return err
 	}
-	return tx.Do(`INSERT INTO run_drafts (run_id, definition, pinned, files, pinned_files) VALUES ($1, $2, $3, $4, $5)`,
-		runID, string(definition), string(pinned), files, pinnedFiles)
+	return tx.Do(`INSERT INTO run_drafts (run_id, definition, pinned, files, pinned_files, level) VALUES ($1, $2, $3, $4, $5, $6)`,
+		runID, string(definition), string(pinned), files, pinnedFiles, draft.Definition.Level)
 }
 
 // Draft reads the definition that the run of a draft executes. It returns nil if
@@ -37,7 +37,7 @@ func (s *Store) Draft(ctx context.Context, runID string) (*workflow.Unsaved, err
 	var found *workflow.Unsaved
 	err := s.read(ctx, func(c database.Conn) (err error) {
 		var files filePointers
-		found, err = database.One(c, `SELECT definition, pinned, files, pinned_files FROM run_drafts WHERE run_id = $1`, []any{runID},
+		found, err = database.One(c, `SELECT definition, pinned, files, pinned_files, level FROM run_drafts WHERE run_id = $1`, []any{runID},
 			func(r database.Row) (workflow.Unsaved, error) { return scanDraft(r, &files) })
 		if err != nil || found == nil {
 			return err
@@ -52,8 +52,9 @@ func scanDraft(r database.Row, files *filePointers) (workflow.Unsaved, error) {
 		draft              workflow.Unsaved
 		definition, pinned []byte
 		pinnedFiles        filePointers
+		level              int
 	)
-	if err := r.Scan(&definition, &pinned, (*[]byte)(files), (*[]byte)(&pinnedFiles)); err != nil {
+	if err := r.Scan(&definition, &pinned, (*[]byte)(files), (*[]byte)(&pinnedFiles), &level); err != nil {
 		return draft, err
 	}
 	if err := json.Unmarshal(pinned, &draft.Pinned); err != nil {
@@ -63,6 +64,6 @@ func scanDraft(r database.Row, files *filePointers) (workflow.Unsaved, error) {
 		return draft, fmt.Errorf("%w: %w", workflow.ErrCorrupt, err)
 	}
 	var err error
-	draft.Definition, err = workflow.ParseDefinition(definition)
+	draft.Definition, err = workflow.ParseStored(definition, level)
 	return draft, err
 }

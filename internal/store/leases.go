@@ -53,13 +53,13 @@ func (s *Store) Definition(ctx context.Context, workflowID string, version int) 
 	var found *workflow.Definition
 	err := s.read(ctx, func(c database.Conn) (err error) {
 		var files filePointers
-		found, err = database.One(c, `SELECT definition, files FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
+		found, err = database.One(c, `SELECT definition, files, level FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
 			[]any{workflowID, version}, func(r database.Row) (workflow.Definition, error) {
-				var definition []byte
-				if err := r.Scan(&definition, (*[]byte)(&files)); err != nil {
+				definition, level := []byte(nil), 0
+				if err := r.Scan(&definition, (*[]byte)(&files), &level); err != nil {
 					return workflow.Definition{}, err
 				}
-				return workflow.ParseDefinition(definition)
+				return workflow.ParseStored(definition, level)
 			})
 		if err != nil || found == nil {
 			return err

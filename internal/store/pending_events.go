@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
@@ -38,7 +39,7 @@ func (s *Store) DuePendingEvents(ctx context.Context, now time.Time, limit int) 
 	err := s.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
 			FROM occasions o JOIN triggers t ON t.workflow_id = o.workflow_id AND t.trigger_id = o.trigger_id JOIN events e ON e.id = o.event_id
-			WHERE o.next_at <= $1 ORDER BY o.next_at, o.event_id LIMIT $2`, []any{now, limit}, scanPendingEvent)
+			WHERE o.next_at <= $1 AND `+knownTrigger(2)+` ORDER BY o.next_at, o.event_id LIMIT $3`, []any{now, release.Known(), limit}, scanPendingEvent)
 		return err
 	})
 	return due, err
@@ -54,7 +55,8 @@ func scanPendingEvent(r database.Row) (trigger.PendingEvent, error) {
 func (s *Store) NextPendingEvent(ctx context.Context) (*time.Time, error) {
 	var next *time.Time
 	err := s.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT min(next_at) FROM occasions`, nil, func(r database.Row) error { return r.Scan(&next) })
+		return c.Query(`SELECT o.next_at FROM occasions o JOIN triggers t ON t.workflow_id = o.workflow_id AND t.trigger_id = o.trigger_id
+			WHERE `+knownTrigger(1)+` ORDER BY o.next_at LIMIT 1`, []any{release.Known()}, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }

@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 9
+const Schema = 10
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -82,7 +82,7 @@ func workflowTables() []Table {
 			Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size",
 			Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload files",
 		},
-		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition source files", Int: "version created_at"},
+		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition source files", Int: "version created_at level"},
 	}
 }
 
@@ -94,13 +94,13 @@ func runTables() []Table {
 		},
 		{
 			Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing blamed share_key waiting_step",
-			Int: "epoch wake_at ran logged crashes share_limit", Bool: "turn", Cluster: "slot parked adrift",
+			Int: "epoch wake_at ran logged crashes share_limit level", Bool: "turn", Cluster: "slot parked adrift",
 		},
 		{
 			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev checkpoint_attempt", Bytes: "state",
 			Text: "run_id path name type status awaits reason error_code error_text error_step input output answer input_files output_files answer_files",
 		},
-		{Name: "run_drafts", Key: "run_id", Text: "run_id definition pinned files pinned_files"},
+		{Name: "run_drafts", Key: "run_id", Text: "run_id definition pinned files pinned_files", Int: "level"},
 		{Name: "early_answers", Key: "run_id path", Text: "run_id path value"},
 		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
 		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},
@@ -160,6 +160,7 @@ func LeftOut() map[string]string {
 	return map[string]string{
 		"goose_db_version": "the migrations of one database",
 		"schema_versions":  "the migrations of one database",
+		"schema_release":   "the release that they came with",
 		"sessions":         "where people are signed in to one installation",
 		"consents":         "consents that people are asked for, for half an hour at most",
 		"tickets":          "links into one installation that expire within a day",

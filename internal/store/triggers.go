@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -136,6 +138,12 @@ const triggerColumns = `t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.v
 
 const selectTrigger = `SELECT ` + triggerColumns + ` FROM triggers t `
 
+// knownTrigger returns the condition that this node knows what a trigger of t needs. The
+// parameter is the highest level that it knows. Other triggers are for newer nodes.
+func knownTrigger(parameter int) string {
+	return `NOT EXISTS (SELECT 1 FROM workflow_versions v WHERE v.workflow_id = t.workflow_id AND v.version = t.version AND v.level > $` + strconv.Itoa(parameter) + `)`
+}
+
 func scanTrigger(r database.Row) (trigger.Trigger, error) { return scanTriggerAnd(r) }
 
 // scanTriggerAnd scans the columns of a trigger followed by others.
@@ -182,7 +190,8 @@ func (s *Store) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigg
 func (s *Store) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
 	var due []trigger.Trigger
 	err := s.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 ORDER BY t.next_at LIMIT $3`, []any{kind, now, limit}, scanTrigger)
+		due, err = database.List(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 AND `+knownTrigger(3)+` ORDER BY t.next_at LIMIT $4`,
+			[]any{kind, now, release.Known(), limit}, scanTrigger)
 		return err
 	})
 	return due, err
@@ -192,7 +201,8 @@ func (s *Store) DueTriggers(ctx context.Context, kind string, now time.Time, lim
 func (s *Store) NextTrigger(ctx context.Context, kind string) (*time.Time, error) {
 	var next *time.Time
 	err := s.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT min(next_at) FROM triggers WHERE type = $1 AND next_at IS NOT NULL`, []any{kind}, func(r database.Row) error { return r.Scan(&next) })
+		return c.Query(`SELECT t.next_at FROM triggers t WHERE t.type = $1 AND t.next_at IS NOT NULL AND `+knownTrigger(2)+` ORDER BY t.next_at LIMIT 1`,
+			[]any{kind, release.Known()}, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }

@@ -79,8 +79,9 @@ func insertVersion(tx *transaction, workspaceID string, v workflow.Version) erro
 	if err != nil {
 		return err
 	}
-	if err := tx.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition, source, files)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition), v.Source, files); err != nil {
+	if err := tx.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition, source, files, level)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition), v.Source, files, v.Definition.Level); err != nil {
 		return err
 	}
 	return holdFiles(tx, workspaceID, file.HeldByVersion(v.WorkflowID, v.Number), v.Definition.Files.IDs(), v.CreatedAt)
@@ -91,7 +92,7 @@ func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow
 	var found *workflow.Workflow
 	err := s.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
-			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, w.pinned_files, v.definition
+			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, w.pinned_files, v.definition, v.level
 			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
 			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
 		return err
@@ -104,9 +105,10 @@ func scanWorkflow(r database.Row) (workflow.Workflow, error) {
 		w                          workflow.Workflow
 		layout, pinned, definition []byte
 		files                      filePointers
+		level                      int
 	)
 	if err := r.Scan(&w.ID, &w.WorkspaceID, &w.Name, &w.Description, (*string)(&w.State), &w.Version, &w.Revision,
-		&w.CreatedAt, &w.UpdatedAt, &layout, &w.Source, &w.SourceStale, &pinned, (*[]byte)(&files), &definition); err != nil {
+		&w.CreatedAt, &w.UpdatedAt, &layout, &w.Source, &w.SourceStale, &pinned, (*[]byte)(&files), &definition, &level); err != nil {
 		return w, err
 	}
 	if err := json.Unmarshal(layout, &w.Layout); err != nil {
@@ -119,7 +121,7 @@ func scanWorkflow(r database.Row) (workflow.Workflow, error) {
 		return w, fmt.Errorf("decode the pins of %s: %w", w.ID, err)
 	}
 	var err error
-	w.Definition, err = workflow.ParseDefinition(definition)
+	w.Definition, err = workflow.ParseStored(definition, level)
 	return w, err
 }
 
@@ -257,7 +259,7 @@ func (s *Store) Versions(ctx context.Context, workspaceID, id string, page pagin
 func (s *Store) Version(ctx context.Context, workspaceID, id string, number int) (*workflow.Version, error) {
 	var found *workflow.Version
 	err := s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition, v.source
+		found, err = database.One(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition, v.source, v.level
 			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 			WHERE v.workflow_id = $1 AND v.version = $2 AND w.workspace_id = $3 AND w.deleted_at IS NULL`,
 			[]any{id, number, workspaceID}, scanVersion)
@@ -270,11 +272,12 @@ func scanVersion(r database.Row) (workflow.Version, error) {
 	var (
 		v          workflow.Version
 		definition []byte
+		level      int
 	)
-	if err := r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy, &definition, &v.Source); err != nil {
+	if err := r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy, &definition, &v.Source, &level); err != nil {
 		return v, err
 	}
 	var err error
-	v.Definition, err = workflow.ParseDefinition(definition)
+	v.Definition, err = workflow.ParseStored(definition, level)
 	return v, err
 }

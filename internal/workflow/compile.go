@@ -42,6 +42,8 @@ type Program struct {
 	Links bool
 	// Random reports whether any expression of a step uses random values.
 	Random bool
+	// Level is the release that the definition needs.
+	Level int
 	// Files reports whether steps or pins refer to files.
 	Files bool
 	// Triggers are in the order of the definition.
@@ -148,23 +150,35 @@ func Compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*Progr
 // exist, and steps and triggers that are new or changed and use a connection that the
 // caller may not use. It calls known only if the definition refers to any.
 func Check(ctx context.Context, was, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error)) ([]Problem, error) {
+	problems, _, err := check(ctx, was, d, catalog, types, workspaceID, known)
+	return problems, err
+}
+
+// check is Check, and returns the level of a definition without problems.
+func check(
+	ctx context.Context, was, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error),
+) (problems []Problem, level int, err error) {
 	c, _ := compile(d, catalog, types)
 	if err := c.runSlowChecks(ctx, workspaceID); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(c.secrets)+len(c.vars)+len(c.connections) > 0 {
 		names, err := known()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		c.checkNames("secret", c.secrets, names.Secrets)
 		c.checkNames("variable", c.vars, names.Variables)
 		c.checkConnections(names.Connections)
 		if err := c.checkAccess(was, d, names.Connections); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return c.sortedProblems(), nil
+	if problems = c.sortedProblems(); len(problems) > 0 {
+		return problems, 0, nil
+	}
+	level, err = c.level(d)
+	return nil, level, err
 }
 
 // slowCheck is a step whose input needs a slow check.
@@ -200,6 +214,7 @@ func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compi
 	program := c.compileSteps("/steps", d.Steps, scope{visible: map[string]bool{}, enclosing: map[string]bool{}, random: true})
 	c.compileSettings(d.Settings, program)
 	program.Triggers = triggers
+	program.Level = d.Level
 	program.Links, program.Random, program.Masks, program.Files = c.links, c.random, c.masks, len(d.Files) > 0
 	program.Connections = mergeNames(nil, c.connections)
 	program.Secrets, program.Vars = mergeNames(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
@@ -243,6 +258,7 @@ type compiler struct {
 	allVars     bool
 	links       bool
 	random      bool
+	words       []string // of all expressions, each once
 	problems    []Problem
 	slowChecks  []slowCheck
 	answerable  map[string]bool // by step id: waits for an answer

@@ -91,6 +91,11 @@ func (c *compiler) checkRefs(at string, refs expr.Refs, sc scope) {
 	c.secrets = append(c.secrets, prefixPointers(at, refs.Secrets)...)
 	c.vars = append(c.vars, prefixPointers(at, refs.Vars)...)
 	c.allVars = c.allVars || refs.AllVars
+	for _, word := range refs.Words {
+		if !slices.Contains(c.words, word) {
+			c.words = append(c.words, word)
+		}
+	}
 }
 
 // checkLinks reports references to links that do not exist in this scope.

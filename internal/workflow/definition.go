@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
@@ -18,6 +20,9 @@ type Definition struct {
 	// Files are the files that the steps refer to. They are found when the definition is
 	// saved, and stored beside it.
 	Files References `json:"-"`
+	// Level is the release that the definition needs: see the package release. It is found
+	// when the definition is saved, and stored beside it. 0: any release.
+	Level int `json:"-"`
 }
 
 // Step is an entry of `steps`.
@@ -233,6 +238,18 @@ func ParseDefinition(data []byte) (Definition, error) {
 		return Definition{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return d, nil
+}
+
+// ParseStored reads a stored definition. It refuses one of a newer release, of which this
+// one would read only a part.
+func ParseStored(data []byte, level int) (Definition, error) {
+	if known := release.Known(); level > known {
+		return Definition{}, fault.New(fault.Unavailable, "the workflow uses features of Stepmill %s, and this node runs %s: upgrade the node",
+			release.Name(level), release.Name(known))
+	}
+	d, err := ParseDefinition(data)
+	d.Level = level
+	return d, err
 }
 
 // Connections lists the connections that the definition names, sorted.

@@ -275,7 +275,10 @@ func (s *Service) applyDefinition(ctx context.Context, actor auth.Actor, p Patch
 	if err == nil && len(problems) > 0 {
 		err = invalidDefinition(problems)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.requireNodes(ctx, w.Definition)
 }
 
 // checkSize rejects a definition with more steps than the plan allows.

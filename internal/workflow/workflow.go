@@ -155,6 +155,7 @@ type Service struct {
 	names   NameSource
 	arming  Arming
 	schema  func() ([]byte, error)
+	nodes   Nodes
 }
 
 // NameSource returns the names of the secrets, variables and connections of a workspace.
@@ -173,17 +174,22 @@ func NewService(store Store, catalog *action.Catalog, types *TriggerTypes, names
 	}
 }
 
-// check finds the files of a definition and reports why it cannot replace another one.
+// CheckNodes makes the service refuse definitions that one of the nodes cannot execute.
+// Without it, there is only this process.
+func (s *Service) CheckNodes(nodes Nodes) { s.nodes = nodes }
+
+// check finds the files and the level of a definition and reports why it cannot replace another one.
 func (s *Service) check(ctx context.Context, actor auth.Actor, was Definition, d *Definition) ([]Problem, error) {
 	missing, err := s.resolveFiles(ctx, actor.Workspace.ID, d)
 	if err != nil {
 		return nil, err
 	}
-	problems, err := Check(ctx, was, *d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor) })
+	problems, level, err := check(ctx, was, *d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor) })
 	if len(missing) > 0 {
 		problems = append(problems, missing...)
 		sortProblems(problems)
 	}
+	d.Level = level
 	return problems, err
 }
 

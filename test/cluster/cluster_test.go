@@ -52,6 +52,8 @@ type options struct {
 	server *postgres.Options
 	// proxied puts a proxy between each node and the database.
 	proxied bool
+	// release is that of the nodes, by its number; 0 for the present one.
+	release int
 	args    []string
 }
 
@@ -76,8 +78,9 @@ type cluster struct {
 // member is a node. Successive processes run under its name.
 type member struct {
 	*harness.Server
-	name  string
-	proxy *faultproxy.Proxy
+	name    string
+	proxy   *faultproxy.Proxy
+	release int // 0: the present one
 
 	mu      sync.Mutex
 	avoided bool // clients send no requests to it
@@ -118,7 +121,7 @@ func newCluster(t *testing.T, o options) *cluster {
 	}
 	c.db = tables.OpenPostgres(t, c.url)
 	for i := range o.nodes {
-		m := &member{name: string(rune('a' + i))}
+		m := &member{name: string(rune('a' + i)), release: o.release}
 		if o.proxied {
 			m.proxy = faultproxy.Start(t, faultproxy.Options{Target: c.address(), Postgres: true, Seed: c.seed + uint64(i)})
 		}
@@ -151,7 +154,7 @@ func (c *cluster) start(m *member) {
 		database = u.String()
 	}
 	s := harness.StartWith(c.t, harness.Options{
-		Dir: c.dir, Database: database,
+		Dir: c.dir, Database: database, Release: m.release,
 		Args:       append(nodeArgs(m.name, c.options.lease, c.options.timeout), c.options.args...),
 		CountLines: []string{lostLease, releasedRuns, tookOver},
 	})

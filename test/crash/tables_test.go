@@ -177,7 +177,7 @@ func makeOrphans(t *testing.T, dir, run string, copies int) {
 	for _, statement := range []string{
 		`UPDATE run_queue SET slot = true WHERE node = 'node_gone'`,
 		`UPDATE workspace_load l SET running = (SELECT count(*) FROM run_queue q WHERE q.workspace_id = l.workspace_id AND slot)`,
-		`INSERT INTO nodes (id, name, version, role, capacity, started_at, seen_at, expires_at) VALUES ('node_gone', '', '', 'serve', 1, 1, 1, 1)`,
+		`INSERT INTO nodes (id, name, version, role, capacity, started_at, seen_at, expires_at, level) VALUES ('node_gone', '', '', 'serve', 1, 1, 1, 1, 3)`,
 	} {
 		tables.Exec(t, db, statement)
 	}

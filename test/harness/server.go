@@ -69,6 +69,11 @@ type Options struct {
 	// Failpoint makes the server die, panic or pause at a point. It is the value of FP
 	// that package failpoint reads, and selects the binary built with failpoints.
 	Failpoint string
+	// Release makes the server behave like a node of an earlier release, by its number.
+	// Like Failpoint, it selects the binary built with failpoints.
+	Release int
+	// Binary is another program than the one under test, such as an earlier release.
+	Binary string
 	// CountLines has texts. The log lines that contain them are counted.
 	CountLines []string
 }
@@ -136,7 +141,13 @@ func Spawn(o Options) (*Server, error) {
 	if o.Failpoint != "" {
 		program, env = &failpointBuild, append(slices.Clone(env), "FP="+o.Failpoint)
 	}
-	path, err := program.binary()
+	if o.Release != 0 {
+		program, env = &failpointBuild, append(slices.Clone(env), fmt.Sprintf("FP_RELEASE=%d", o.Release))
+	}
+	path, err := o.Binary, error(nil)
+	if path == "" {
+		path, err = program.binary()
+	}
 	if err != nil {
 		return nil, err
 	}

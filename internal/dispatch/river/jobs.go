@@ -2,20 +2,40 @@ package river
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 )
+
+// queueName returns the River queue for runs of a level. A node fetches from the queues of
+// the levels that it knows, and so leaves runs to newer nodes that only they can execute.
+func queueName(level int) string {
+	if level < release.First {
+		return "runs"
+	}
+	return fmt.Sprintf("runs_%d", level)
+}
+
+// queues returns the queues that a node fetches from.
+func queues(known int) map[string]river.QueueConfig {
+	all := map[string]river.QueueConfig{}
+	for level := release.First - 1; level <= known; level++ {
+		all[queueName(level)] = river.QueueConfig{MaxWorkers: maxClaims}
+	}
+	return all
+}
 
 // EnqueueJobs enqueues runs for any node, in the transaction of the caller.
 func (d *Dispatcher) EnqueueJobs(ctx context.Context, tx pgx.Tx, runs []run.Job) error {
 	jobs, now := make([]river.InsertManyParams, len(runs)), clock.Now()
 	for i, h := range runs {
-		opts := &river.InsertOpts{Queue: queueName, Priority: priority(h.InFlight), MaxAttempts: maxAttempts}
+		opts := &river.InsertOpts{Queue: queueName(h.Level), Priority: priority(h.InFlight), MaxAttempts: maxAttempts}
 		// River checks scheduled jobs only periodically, so due jobs must not have a
 		// time.
 		if at := h.At.Add(-scheduleLead); at.After(now) {
@@ -36,10 +56,10 @@ const fetchTimeout = 15 * time.Second
 func (d *Dispatcher) HasJob(ctx context.Context, tx pgx.Tx, ids []string) (map[string]bool, error) {
 	// Do not prepare the statement: a generic query plan compares each id with each
 	// job.
-	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+jobTable+` WHERE queue = $1 AND args->>'run_id' = ANY($2)
-		AND (state IN ('available', 'retryable', 'scheduled') AND scheduled_at < now() + $3::bigint * interval '1 microsecond'
-		OR state = 'running' AND attempted_at > now() - $3::bigint * interval '1 microsecond')`,
-		pgx.QueryExecModeCacheDescribe, queueName, ids, fetchTimeout.Microseconds())
+	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+jobTable+` WHERE kind = 'wake_up' AND args->>'run_id' = ANY($1)
+		AND (state IN ('available', 'retryable', 'scheduled') AND scheduled_at < now() + $2::bigint * interval '1 microsecond'
+		OR state = 'running' AND attempted_at > now() - $2::bigint * interval '1 microsecond')`,
+		pgx.QueryExecModeCacheDescribe, ids, fetchTimeout.Microseconds())
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +102,9 @@ const (
 func (d *Dispatcher) scheduleJobs(ctx context.Context) {
 	for clock.Sleep(ctx, scheduleEvery) {
 		err := d.inBatches(ctx, `UPDATE `+jobTable+` SET state = 'available' WHERE id IN
-			(SELECT id FROM `+jobTable+` WHERE state IN ('retryable', 'scheduled') AND queue = $1
-				AND scheduled_at <= now() + $2::bigint * interval '1 microsecond' ORDER BY scheduled_at LIMIT $3 FOR UPDATE SKIP LOCKED)`,
-			queueName, scheduleEvery.Microseconds(), jobBatch)
+			(SELECT id FROM `+jobTable+` WHERE state IN ('retryable', 'scheduled') AND kind = 'wake_up'
+				AND scheduled_at <= now() + $1::bigint * interval '1 microsecond' ORDER BY scheduled_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+			scheduleEvery.Microseconds(), jobBatch)
 		if err != nil && ctx.Err() == nil {
 			d.log.Warn("cannot schedule jobs; retrying", "error", err)
 		}

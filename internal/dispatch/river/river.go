@@ -19,12 +19,11 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
 const (
-	// queueName is the name of the River queue.
-	queueName = "runs"
 	// maxClaims is the number of runs that a node claims at the same time.
 	maxClaims = 64
 	// fetchPause is the minimum time between two fetches, and between two
@@ -112,7 +111,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	d.client, err = river.NewClient(riverpgxv5.New(config.Pool), &river.Config{
 		ID:                          config.Node,
 		Schema:                      Schema,
-		Queues:                      map[string]river.QueueConfig{queueName: {MaxWorkers: maxClaims}},
+		Queues:                      queues(release.Known()),
 		Workers:                     workers,
 		FetchCooldown:               fetchPause,
 		FetchPollInterval:           fetchEvery,

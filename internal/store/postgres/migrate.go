@@ -13,6 +13,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/release"
 )
 
 //go:embed migrations/*.sql
@@ -67,7 +68,10 @@ func migrateOwn(ctx context.Context, pool *pgxpool.Pool) (err error) {
 		return fmt.Errorf("read the version of the schema: %w", err)
 	}
 	if have >= want {
-		return checkNotTooNew(have, want)
+		return checkNotTooNew(ctx, db)
+	}
+	if err := checkOlderNodes(ctx, db); err != nil {
+		return err
 	}
 	failpoint.Hit(failpoint.DuringMigration, "")
 	if _, err := provider.Up(ctx); err != nil {
@@ -91,11 +95,42 @@ func newProvider(db *sql.DB) (*goose.Provider, error) {
 // checkNotTooNew rejects a schema that is too new for this binary. Each release
 // supports the schema of the next one, so that nodes can be upgraded one at a
 // time.
-func checkNotTooNew(have, want int64) error {
-	if have > want+1 {
-		return fmt.Errorf("the database was migrated by a newer Stepmill (schema %d, this binary knows %d): upgrade the binary", have, want)
+func checkNotTooNew(ctx context.Context, db *sql.DB) error {
+	var found int
+	if err := db.QueryRowContext(ctx, `SELECT number FROM schema_release`).Scan(&found); err != nil {
+		return fmt.Errorf("read the release of the schema: %w", err)
+	}
+	if known := release.Known(); found > known+1 {
+		return fmt.Errorf("the database was migrated by Stepmill %s, which is more than one release ahead of this binary (%s): upgrade the binary",
+			release.Name(found), release.Name(known))
 	}
 	return nil
+}
+
+// checkOlderNodes refuses to migrate a database while nodes use it whose release does
+// not support the new schema: only the previous release does, if it knows levels.
+func checkOlderNodes(ctx context.Context, db *sql.DB) error {
+	var hasNodes, hasLevels bool
+	err := db.QueryRowContext(ctx, `SELECT to_regclass('nodes') IS NOT NULL,
+		EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('nodes') AND attname = 'level' AND NOT attisdropped)`).Scan(&hasNodes, &hasLevels)
+	if err != nil || !hasNodes {
+		return err
+	}
+	level := `0`
+	if hasLevels {
+		level = `level`
+	}
+	var name, version string
+	err = db.QueryRowContext(ctx, `SELECT name, version FROM nodes WHERE NOT dead AND expires_at > `+now+` AND `+level+` < $1 ORDER BY started_at LIMIT 1`,
+		max(release.First, release.Number-1)).Scan(&name, &version)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("list the nodes: %w", err)
+	}
+	return fmt.Errorf("the node %q still runs Stepmill %s, which cannot run beside %s: stop all nodes of that release, wait until their leases have expired, then start this one again; nothing was changed",
+		name, version, release.Name(release.Number))
 }
 
 // ErrNotMigrated means that the database has no schema, or an older one.
@@ -123,5 +158,5 @@ func checkSchema(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	case have < want:
 		return fmt.Errorf("the database has schema %d, this binary needs %d: %w", have, want, ErrNotMigrated)
 	}
-	return checkNotTooNew(have, want)
+	return checkNotTooNew(ctx, db)
 }

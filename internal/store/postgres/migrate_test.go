@@ -2,14 +2,18 @@ package postgres_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
 
 	"github.com/stepmill/stepmill/internal/dispatch/river"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	server "github.com/stepmill/stepmill/test/postgres"
@@ -67,21 +71,88 @@ func TestMigrateAfterInterruption(t *testing.T) {
 }
 
 // TestSchemaOfANewerRelease checks that a release supports the schema of the next
-// one, but no later one.
+// one, with however many migrations, but no later one.
 func TestSchemaOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	db := open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES ($1, true)`, store.Schema+1)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES ($1, true), ($1 + 1, true), ($1 + 2, true)`, store.Schema+1)
+	exec(t, db, `UPDATE schema_release SET number = $1`, release.Number+1)
 	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Errorf("the schema of the next release: %v", err)
 	}
 	open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES ($1, true)`, store.Schema+2)
+	exec(t, db, `UPDATE schema_release SET number = $1`, release.Number+2)
 	_, err := postgres.Open(t.Context(), opts)
 	for name, err := range map[string]error{"open": err, "migrate": postgres.Migrate(t.Context(), opts, river.Migrate)} {
-		if err == nil || !strings.Contains(err.Error(), "newer Stepmill") {
+		if err == nil || !strings.Contains(err.Error(), "more than one release ahead") {
 			t.Errorf("%s the schema of a later release: %v", name, err)
 		}
+	}
+}
+
+// TestReleaseOfTheSchema checks that the migrations since the last release say which
+// release they belong to.
+func TestReleaseOfTheSchema(t *testing.T) {
+	t.Parallel()
+	const lastOfPrevious = 3 // the last migration of 0.2.0
+	db := open(t, newDatabase(t))
+	if got := number(t, db, `SELECT number FROM schema_release`); got > release.Number || got < release.Number && store.Schema > lastOfPrevious {
+		t.Errorf("the schema is of release %d, this is release %d: the first migration of a release sets schema_release", got, release.Number)
+	}
+}
+
+// TestMigrateBesideOlderNodes checks that nothing is migrated while a node is alive
+// whose release knows no levels, and that such a node can send no heartbeat afterwards.
+func TestMigrateBesideOlderNodes(t *testing.T) {
+	t.Parallel()
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
+	conn, err := pgx.Connect(t.Context(), opts.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	migrateTo(t, opts.URL, 3)
+	heartbeat := func() error {
+		_, err := conn.Exec(t.Context(), `INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at)
+			VALUES ('node_1', 'web-1', '0.2.0', 'serve', 1, 0, 0, (extract(epoch FROM now()) * 1000000)::bigint + 3600000000)
+			ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`)
+		return err
+	}
+	if err := heartbeat(); err != nil {
+		t.Fatal(err)
+	}
+	err = postgres.Migrate(t.Context(), opts, river.Migrate)
+	if err == nil || !strings.Contains(err.Error(), `"web-1" still runs Stepmill 0.2.0`) {
+		t.Errorf("beside a live node: %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT 1 FROM connections`); err == nil {
+		t.Error("the schema was migrated")
+	}
+	if _, err := conn.Exec(t.Context(), `UPDATE nodes SET expires_at = 1`); err != nil {
+		t.Fatal(err)
+	}
+	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
+		t.Fatal(err)
+	}
+	if err := heartbeat(); err == nil {
+		t.Error("the node comes back to life")
+	}
+}
+
+// migrateTo applies the first migrations, as an earlier release did.
+func migrateTo(t *testing.T, url string, version int64) {
+	t.Helper()
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("migrations"), goose.WithTableName("schema_versions"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(t.Context(), version); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/release"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // now is the database's current time in microseconds. Its clock is the one that
@@ -31,15 +33,15 @@ func (db *DB) Heartbeat(ctx context.Context, n node.Node, capacity int, life tim
 		listens string
 	)
 	err := db.reserve.QueryRow(ctx, `WITH mine AS (
-		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at, url, listens)
-		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7, $8, $9)
+		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at, url, listens, level)
+		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7, $8, $9, $10)
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = CASE WHEN n.dead THEN n.expires_at ELSE excluded.expires_at END
 		RETURNING dead, capacity),
 		marked AS (`+markRecovery+`)
 		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1, COALESCE(o.url, ''), COALESCE(o.listens, '')
 		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes,
 			min(url) FILTER (WHERE url <> '' AND NOT dead) AS url, string_agg(listens, ' ') AS listens FROM nodes WHERE id <> $1) o`,
-		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds(), n.URL, joinAddrs(n.Listens)).
+		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds(), n.URL, joinAddrs(n.Listens), n.Level).
 		Scan(&at, &b.Dead, &expiry, &b.Capacity, &b.Nodes, &b.Others.URL, &listens)
 	b.Others.Listens = splitAddrs(listens)
 	b.Now = time.UnixMicro(at).UTC()
@@ -119,18 +121,30 @@ func (db *DB) Nodes(ctx context.Context) ([]node.Node, error) {
 }
 
 func (db *DB) listNodes(ctx context.Context) ([]node.Node, error) {
-	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, started_at, seen_at, expires_at FROM nodes WHERE NOT dead AND expires_at > `+now+` ORDER BY id`)
+	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, level, started_at, seen_at, expires_at FROM nodes WHERE NOT dead AND expires_at > `+now+` ORDER BY id`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (n node.Node, err error) {
 		var started, seen, expires int64
-		err = r.Scan(&n.ID, &n.Name, &n.Version, &n.Role, &started, &seen, &expires)
+		err = r.Scan(&n.ID, &n.Name, &n.Version, &n.Role, &n.Level, &started, &seen, &expires)
 		n.StartedAt, n.SeenAt = time.UnixMicro(started).UTC(), time.UnixMicro(seen).UTC()
 		until := time.UnixMicro(expires).UTC()
 		n.ExpiresAt = &until
 		return n, err
 	})
+}
+
+// OldestNode implements workflow.Nodes.
+func (db *DB) OldestNode(ctx context.Context) (workflow.OldestNode, error) {
+	oldest := workflow.OldestNode{Level: release.Number}
+	nodes, err := db.Nodes(ctx)
+	for _, n := range nodes {
+		if n.Level < oldest.Level {
+			oldest = workflow.OldestNode{Name: n.Name, Version: n.Version, Level: n.Level}
+		}
+	}
+	return oldest, err
 }
 
 // TryLead reports whether this node is the leader for the given time. The result

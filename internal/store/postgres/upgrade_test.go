@@ -2,13 +2,11 @@ package postgres_test
 
 import (
 	"database/sql"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver for goose
-	"github.com/pressly/goose/v3"
 
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -19,18 +17,12 @@ import (
 func TestUpgradeMarksWaitingRuns(t *testing.T) {
 	t.Parallel()
 	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
+	migrateTo(t, opts.URL, 1)
 	old, err := sql.Open("pgx", opts.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = old.Close() }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, old, os.DirFS("migrations"), goose.WithTableName("schema_versions"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.UpTo(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
 	for _, statement := range []string{storetest.OldRuns, storetest.OldSteps} {
 		if _, err := old.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -44,6 +45,14 @@ func testPendingEvents(t *testing.T, w *harness) {
 	}
 	equal(t, "too soon", len(due(one.Event.At.Add(-time.Second))), 0)
 	equal(t, "time", must(w.NextPendingEvent(ctx))(t), &one.Event.At)
+
+	t.Run("are left to newer nodes if only they know the trigger", func(t *testing.T) {
+		level := `UPDATE workflow_versions SET level = $1 WHERE workflow_id = $2`
+		w.exec(t, level, release.Number+1, chain.ID)
+		equal(t, "due", len(due(later)), 0)
+		equal(t, "time", must(w.NextPendingEvent(ctx))(t), nil)
+		w.exec(t, level, 0, chain.ID)
+	})
 
 	t.Run("keep their event", func(t *testing.T) {
 		for must(w.PurgeOld(ctx, later, 100))(t) {

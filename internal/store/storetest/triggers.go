@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -152,6 +153,12 @@ func testDueTriggers(t *testing.T, w *harness) {
 	first := now.Add(-time.Second)
 	equal(t, "due of another type", len(must(w.DueTriggers(ctx, workflow.PollTrigger, now, 10))(t)), 0)
 	equal(t, "the earliest time", must(w.NextTrigger(ctx, workflow.ScheduleTrigger))(t), &first)
+
+	level := `UPDATE workflow_versions SET level = $1 WHERE workflow_id = $2`
+	w.exec(t, level, release.Number+1, made.ID)
+	equal(t, "due of a newer release", len(must(w.DueTriggers(ctx, workflow.ScheduleTrigger, now, 10))(t)), 0)
+	equal(t, "time of a newer release", must(w.NextTrigger(ctx, workflow.ScheduleTrigger))(t), nil)
+	w.exec(t, level, 0, made.ID)
 
 	was := w.trigger(t, made, "a")
 	next := now.Add(time.Hour)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -195,6 +197,17 @@ func testVersions(t *testing.T, w *harness) {
 		want.Definition = workflow.Definition{}
 		equal(t, "second", must(w.Versions(ctx, ws.ID, made.ID, fullPage))(t).Items[1], want)
 		empty(w.Versions(ctx, ws.ID, "wf_none", fullPage))(t, "an unknown workflow")
+	})
+
+	t.Run("a definition of a newer release is not read in part", func(t *testing.T) {
+		level := `UPDATE workflow_versions SET level = $1 WHERE workflow_id = $2 AND version = 3`
+		w.exec(t, level, release.Number, made.ID)
+		equal(t, "level", found(w.Definition(ctx, made.ID, 3))(t).Level, release.Number)
+		w.exec(t, level, release.Number+1, made.ID)
+		failsWith(w.Workflow(ctx, ws.ID, made.ID))(t, "the workflow", fault.Unavailable)
+		failsWith(w.Version(ctx, ws.ID, made.ID, 3))(t, "the version", fault.Unavailable)
+		failsWith(w.Definition(ctx, made.ID, 3))(t, "the definition", fault.Unavailable)
+		w.exec(t, level, 0, made.ID)
 	})
 
 	t.Run("a damaged definition does not affect others", func(t *testing.T) {

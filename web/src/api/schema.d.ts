@@ -7099,6 +7099,33 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The workflow uses features that a node of an older release does not know. */
+        UpgradeInProgress: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The workflow uses features that a node of an older release does not know, or a request with the same idempotency key is still in progress. */
+        UpgradeOrIdempotencyInProgress: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfterInProgress"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The workflow is active and cannot be deleted. */
         WorkflowActive: {
             headers: {
@@ -8046,7 +8073,7 @@ export interface operations {
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ForbiddenOrPlanLimit"];
-            409: components["responses"]["IdempotencyInProgress"];
+            409: components["responses"]["UpgradeOrIdempotencyInProgress"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["WorkflowInvalidOrKeyReused"];
@@ -8189,6 +8216,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ForbiddenOrPlanLimit"];
             404: components["responses"]["WorkflowNotFound"];
+            409: components["responses"]["UpgradeInProgress"];
             412: components["responses"]["VersionConflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -8668,7 +8696,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ForbiddenOrPlanLimit"];
             404: components["responses"]["VersionNotFound"];
-            409: components["responses"]["IdempotencyInProgress"];
+            409: components["responses"]["UpgradeOrIdempotencyInProgress"];
             412: components["responses"]["VersionConflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
