@@ -31,6 +31,8 @@ type Admin struct {
 	// diskTimeout limits how long the disk of the server that runs the command may take
 	// to respond; 0: there is no limit.
 	diskTimeout time.Duration
+	// diskReserve is how much free space the server that runs the command leaves.
+	diskReserve int64
 	// openPlace returns where the bytes of files are.
 	openPlace func() (filesPlace, error)
 }

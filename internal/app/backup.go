@@ -17,6 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/control"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
@@ -37,6 +38,9 @@ func BackupTo(ctx context.Context, data config.Data, to, notices io.Writer) erro
 	if data.Shared() {
 		return errSharedDatabase
 	}
+	// Without a server the command has locked the data directory, and a server could not
+	// start.
+	to = impatientWriter{to, control.StallLimit()}
 	return inServerOr(ctx, data, []string{"backup", "-"}, to, notices, func(readOnly bool) error {
 		if readOnly {
 			return backUpReadOnly(ctx, data, to, notices)
@@ -101,6 +105,8 @@ func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxBackup)
 	defer cancel()
+	ctx, progress, stop := withProgress(ctx, control.StallLimit())
+	defer stop()
 	// Before the copy is made, so that one that is interrupted is recorded too.
 	noteUnrecorded(notices, "backup", a.onDisk(ctx, func(ctx context.Context) error {
 		return a.core.store.RecordAudit(ctx, copyEntry(a.first, backupCreated))
@@ -108,11 +114,14 @@ func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	release := a.files.KeepBytes()
 	defer release()
 	defer context.AfterFunc(ctx, release)() // also while nobody reads what is written
-	snapshot, err := a.core.lite.OpenSnapshot()
-	if err != nil {
-		return err
+	snapshot, err := a.core.lite.OpenSnapshot(ctx, a.diskReserve, progress.report)
+	if err == nil {
+		err = writeBackup(ctx, progress.writer(to), snapshot, a.openPlace)
 	}
-	return writeBackup(ctx, to, snapshot, a.openPlace)
+	if stalled := (stalledError{}); errors.As(context.Cause(ctx), &stalled) {
+		return stalled
+	}
+	return err
 }
 
 // storedBlob is a blob that the database refers to.
@@ -153,7 +162,7 @@ func writeBackup(ctx context.Context, to io.Writer, snapshot *sqlite.Snapshot, o
 		_, err := snapshot.WriteTo(to)
 		return err
 	})
-	// A snapshot that is open keeps the write-ahead log growing.
+	// The copy that a snapshot can be takes up space.
 	if err := errors.Join(err, closeSnapshot()); err != nil {
 		return err
 	}

@@ -13,10 +13,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/failpoint"
 )
 
 // fileName is the name of the socket in the data directory.
@@ -144,18 +146,22 @@ func Serve(ctx context.Context, listener net.Listener, handle Handler) {
 	}
 }
 
-// Time limits for a client. One that stops reading would otherwise hold what its
-// command holds, such as the read transaction of a backup.
-const (
-	requestTimeout = 30 * time.Second
-	writeTimeout   = time.Minute
-)
+// requestTimeout is how long a client may take to send its command.
+const requestTimeout = 30 * time.Second
+
+// StallLimit returns how long a client may read nothing of the output of its command. One
+// that stops reading would otherwise hold what the command holds, such as the copy of the
+// database that a backup is made from.
+func StallLimit() time.Duration {
+	const limit = 30 * time.Second
+	return time.Duration(failpoint.Limit("STALL_LIMIT", int64(limit)))
+}
 
 func serveOne(ctx context.Context, conn net.Conn, handle Handler) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	out := &output{conn: conn, encoder: json.NewEncoder(conn)}
+	out := newOutput(conn)
 	if err := checkPeer(conn); err != nil {
 		status := 1
 		_ = out.send(frame{Stderr: fmt.Appendf(nil, "stepmill: %v\n", err), Exit: &status})
@@ -189,17 +195,34 @@ func serveOne(ctx context.Context, conn net.Conn, handle Handler) {
 // output sends frames.
 type output struct {
 	mu      sync.Mutex
-	conn    net.Conn
 	encoder *json.Encoder
 }
+
+func newOutput(conn net.Conn) *output { return &output{encoder: json.NewEncoder(patientConn{conn})} }
 
 func (o *output) send(f frame) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.conn.SetWriteDeadline(clock.Monotonic().Add(writeTimeout)); err != nil {
-		return err
-	}
 	return o.encoder.Encode(f)
+}
+
+// patientConn writes to a client for as long as the client goes on reading.
+type patientConn struct{ net.Conn }
+
+// maxWrite is how much a client has to read within StallLimit.
+const maxWrite = 4 << 10
+
+func (c patientConn) Write(data []byte) (written int, err error) {
+	for part := range slices.Chunk(data, maxWrite) {
+		if err := c.SetWriteDeadline(clock.Monotonic().Add(StallLimit())); err != nil {
+			return written, err
+		}
+		n, err := c.Conn.Write(part)
+		if written += n; err != nil {
+			return written, err
+		}
+	}
+	return written, nil
 }
 
 // confirm asks the client to confirm what was sent, and waits until it has.
@@ -212,7 +235,7 @@ func (o *output) confirm(ctx context.Context, confirmed <-chan struct{}) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(writeTimeout):
+	case <-time.After(StallLimit()):
 		return errors.New("the client did not confirm the output")
 	}
 }

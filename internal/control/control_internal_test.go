@@ -1,7 +1,6 @@
 package control
 
 import (
-	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -37,12 +36,12 @@ func TestClientThatStopsReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()
 		defer func() { _ = errors.Join(server.Close(), client.Close()) }()
-		out, begun := &output{conn: server, encoder: json.NewEncoder(server)}, time.Now()
+		out, begun := newOutput(server), time.Now()
 		go func() { _, _ = client.Read(make([]byte, 10)) }()
 		if err := out.send(frame{Stdout: []byte("much output")}); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		if waited := time.Since(begun); waited != writeTimeout {
+		if waited := time.Since(begun); waited != StallLimit() {
 			t.Errorf("it waited %v", waited)
 		}
 	})

@@ -135,3 +135,18 @@ func (r *rule) triggers() bool {
 	}
 	return rand.Float64() < r.probability
 }
+
+// Limit returns the value of the environment variable FP_ followed by name or, if it is
+// not set, the limit of the product. Tests set limits that take long to reach.
+func Limit(name string, normal int64) int64 {
+	text := os.Getenv("FP_" + name)
+	if text == "" {
+		return normal
+	}
+	limit, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "FP_%s: %v\n", name, err)
+		os.Exit(2)
+	}
+	return limit
+}

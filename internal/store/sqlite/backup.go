@@ -17,17 +17,16 @@ import (
 type Snapshot struct {
 	c    *conn
 	size int64
+	copy string // the file that is removed with the snapshot; empty for none
 }
 
 // OpenSnapshot opens a snapshot of the database in a data directory that no other
-// process is using. For readOnly see Options.
+// process is using, and which this one does not write to either: the snapshot is a read
+// transaction, and the log would grow with each write. For readOnly see Options.
 func OpenSnapshot(dir string, readOnly bool) (*Snapshot, error) {
 	_, open := openers(filepath.Join(dir, FileName), readOnly)
 	return openSnapshot(open)
 }
-
-// OpenSnapshot opens a snapshot of the database.
-func (db *DB) OpenSnapshot() (*Snapshot, error) { return openSnapshot(db.open) }
 
 func openSnapshot(open opener) (*Snapshot, error) {
 	raw, err := open()
@@ -45,7 +44,13 @@ func openSnapshot(open opener) (*Snapshot, error) {
 }
 
 // Close ends the snapshot.
-func (s *Snapshot) Close() error { return s.c.close() }
+func (s *Snapshot) Close() error {
+	err := s.c.close()
+	if s.copy != "" {
+		err = errors.Join(err, os.Remove(s.copy))
+	}
+	return err
+}
 
 // Size returns the size of the database.
 func (s *Snapshot) Size() int64 { return s.size }

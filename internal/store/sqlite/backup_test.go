@@ -56,7 +56,8 @@ func TestBackupsUnderLoad(t *testing.T) {
 			before[i] = acked[i].Load()
 		}
 		path := filepath.Join(target, fmt.Sprintf("%d.db", n))
-		if err := writeBackup(dir, path); err != nil {
+		snapshot, err := db.OpenSnapshot(t.Context(), 0, func() {})
+		if err := writeSnapshot(snapshot, err, path); err != nil {
 			t.Fatal(err)
 		}
 		checkBackup(t, path, before[:])
@@ -208,7 +209,7 @@ func TestSnapshotBlobs(t *testing.T) {
 	add(file, "a", 1)
 	add(`INSERT INTO upload_parts (upload_id, start, blob_id, size) VALUES ('up', 0, 'b', 2)`)
 	add(`INSERT INTO files_place (id, place) VALUES (1, 'directory')`)
-	s, err := db.OpenSnapshot()
+	s, err := db.OpenSnapshot(t.Context(), 0, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,11 @@ const (
 )
 
 // openWithReserve calls open, and once more without the reserve if the disk is
-// full.
+// full. It first frees the space that the last process did not need any more.
 func openWithReserve(ctx context.Context, dir string, open func(context.Context) (*DB, error)) (*DB, error) {
+	if err := removeCopies(dir); err != nil {
+		return nil, err
+	}
 	db, err := open(ctx)
 	if isFull(err) && os.Remove(filepath.Join(dir, reserveName)) == nil {
 		db, err = open(ctx)

@@ -90,6 +90,11 @@ func outside(t *testing.T, path string) *raw.Conn {
 // writeBackup writes a copy of a database to a file.
 func writeBackup(dir, path string) error {
 	snapshot, err := sqlite.OpenSnapshot(dir, false)
+	return writeSnapshot(snapshot, err, path)
+}
+
+// writeSnapshot writes a snapshot, unless it could not be opened, to a file and closes it.
+func writeSnapshot(snapshot *sqlite.Snapshot, err error, path string) error {
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ type writer struct {
 	counts       *counts
 	optimized    time.Time
 	queue        chan *writeRequest
+	tasks        chan func() // that need the connection outside of any transaction
 	done         chan struct{}
 	busy         stopwatch // with a commit, or with maintenance
 }
@@ -59,7 +60,7 @@ type writeRequest struct {
 }
 
 func newWriter(c *conn, path string, limit time.Duration, counts *counts) *writer {
-	return &writer{conn: c, limit: limit, counts: counts, walPath: path + "-wal", checkpointAt: maxWAL, queue: make(chan *writeRequest, queueLength), done: make(chan struct{})}
+	return &writer{conn: c, limit: limit, counts: counts, walPath: path + "-wal", checkpointAt: maxWAL, queue: make(chan *writeRequest, queueLength), tasks: make(chan func()), done: make(chan struct{})}
 }
 
 // write queues fn and waits until it is durable or has failed. Once queued, fn is
@@ -91,6 +92,33 @@ func (w *writer) write(ctx context.Context, fn func(database.Conn) error) error 
 	}
 }
 
+// onWriter calls fn in the goroutine of the writer, outside of any transaction. If the
+// context ends, it does not wait for a call in progress.
+func onWriter[T any](ctx context.Context, w *writer, fn func() (T, error)) (result T, err error) {
+	type outcome struct {
+		result T
+		err    error
+	}
+	done := make(chan outcome, 1)
+	task := func() {
+		result, err := fn()
+		done <- outcome{result, err}
+	}
+	select {
+	case w.tasks <- task:
+	case <-ctx.Done():
+		return result, context.Cause(ctx)
+	case <-w.done:
+		return result, closedError()
+	}
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		return result, context.Cause(ctx)
+	}
+}
+
 func canceledError(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "the request was canceled before it was processed").Because(ctx.Err())
 }
@@ -110,6 +138,10 @@ func (w *writer) run(ctx context.Context) error {
 		case r := <-w.queue:
 			w.busy.start()
 			group = w.gather(append(group[:0], r))
+		case task := <-w.tasks:
+			w.busy.start()
+			task()
+			continue
 		case <-idle.C:
 			w.busy.start()
 			w.maintain()
