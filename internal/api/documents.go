@@ -74,6 +74,11 @@ type statusBody struct {
 	Status string `json:"status"`
 }
 
+type readinessBody struct {
+	Status   string   `json:"status"`
+	Warnings []string `json:"warnings"`
+}
+
 // health reports that the process is alive.
 func (s *Server) health(context.Context, *noInput) (*reply, error) {
 	return ok(statusBody{"ok"}), nil
@@ -84,5 +89,9 @@ func (s *Server) ready(ctx context.Context, _ *noInput) (*reply, error) {
 	if err := s.Ready(ctx); err != nil {
 		return nil, fault.New(fault.Unavailable, "not ready: %s", err)
 	}
-	return ok(statusBody{"ready"}), nil
+	body := readinessBody{"ready", []string{}}
+	if s.Warnings != nil {
+		body.Warnings = s.Warnings()
+	}
+	return ok(body), nil
 }

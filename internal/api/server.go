@@ -93,6 +93,8 @@ type Options struct {
 	Version string
 	// Ready returns an error if the service cannot handle requests.
 	Ready func(context.Context) error
+	// Warnings returns what restricts a service that is ready; nil for nothing.
+	Warnings func() []string
 	// StorageStalled reports whether the storage has stopped responding. If it is
 	// nil, the storage itself limits how long requests wait.
 	StorageStalled func() bool

@@ -215,7 +215,7 @@ func TestHealthWhileStopping(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	anyone := sharedServer(t).anonymous(t)
-	for path, want := range map[string]string{"/healthz": `{"status":"ok"}`, "/readyz": `{"status":"ready"}`} {
+	for path, want := range map[string]string{"/healthz": `{"status":"ok"}`, "/readyz": `{"status":"ready","warnings":[]}`} {
 		if got := bytes.TrimSpace(anyone.call("GET", path, "").wantStatus(200).body); string(got) != want {
 			t.Errorf("%s responds with %s", path, got)
 		}

@@ -108,12 +108,12 @@ func (f *front) reachableAddresses() []netip.AddrPort {
 }
 
 // serveMetrics serves the metrics until stop is called.
-func (f *front) serveMetrics(ready func(context.Context) error) (stop func()) {
+func (f *front) serveMetrics(ready func(context.Context) error, warnings func() []string) (stop func()) {
 	if f.metrics == nil {
 		return func() {}
 	}
 	f.log.Info("metrics are served", "address", f.metrics.Addr().String())
-	server := f.telemetry.HTTP(telemetry.Options{Ready: ready, Profiles: f.config.MetricsPprof})
+	server := f.telemetry.HTTP(telemetry.Options{Ready: ready, Warnings: warnings, Profiles: f.config.MetricsPprof})
 	limited := api.LimitConns(f.metrics, metricsConns, nil)
 	server.ConnState = limited.TrackState
 	go func() {

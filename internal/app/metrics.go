@@ -38,6 +38,13 @@ func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 		ready = 0
 	}
 	m.Set(telemetry.Ready, ready)
+	if s.data.lite != nil {
+		counts := map[string]int64{warnLogSize: 0}
+		for _, w := range s.disk.warnings() {
+			counts[w.reason] = 1
+		}
+		m.SetAll(telemetry.Warnings, counts)
+	}
 	if s.cluster != nil {
 		_, nodes := s.cluster.member.Cluster()
 		m.Set(telemetry.Nodes, float64(nodes))

@@ -12,7 +12,7 @@ import (
 // then runs, then the membership in the cluster, last the store.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
-	defer s.front.serveMetrics(s.ready)()
+	defer s.front.serveMetrics(s.ready, s.disk.messages)()
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	// A node sends heartbeats until it has handed over all its runs.
@@ -29,6 +29,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		memberParts.start(func() error { return s.cluster.notifier.Run(memberCtx) })
 		memberParts.start(func() error { return s.cluster.dispatch.AdmitThrottled(memberCtx) })
 	}
+	parts.start(func() error { return s.disk.watch(work) })
 	parts.start(func() error { return s.housekeeper.flushPeriodically(work) })
 	parts.start(func() error { return s.housekeeper.checkConsents(work) })
 	if s.role == node.RoleServe { // a worker does not have the retention settings

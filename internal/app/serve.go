@@ -54,6 +54,7 @@ type Server struct {
 	role   string
 
 	data        storage
+	disk        disk
 	files       *file.Service
 	filesPlace  filesPlace
 	runner      runner
@@ -102,6 +103,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := s.data.open(ctx, data, s.config, s.notify(), s.log); err != nil {
 		return s, err
 	}
+	s.disk.db = s.data.lite
 	for _, apply := range options {
 		apply(s)
 	}
@@ -153,6 +155,7 @@ func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
 	s := &Server{
 		config: serve, log: log, node: uid.New(uid.Node), role: role,
 		front:   front{config: serve, log: log},
+		disk:    disk{log: log},
 		changes: changes{watchers: run.NewWatchers(), runs: pubsub.NewBroker(), events: pubsub.NewBroker()},
 	}
 	s.runner.data, s.runner.log, s.runner.counts = &s.data, log, newRunCounts()
@@ -224,7 +227,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Events:      event.NewService(st, s.changes.events),
 		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
-		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
+		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Warnings: s.disk.messages, Log: s.log,
 		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.publicURL, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
 		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role), StorageStalled: s.storageStalled(),
 	})

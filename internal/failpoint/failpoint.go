@@ -32,5 +32,6 @@ const (
 	AfterRenewalStored Point = "after_renewal_stored"  // it is durable, nobody has used it
 	AtStart            Point = "at_start"              // the process has started
 	BeforeFlush        Point = "before_flush"          // SQLite: a group of transactions is about to be flushed
+	DuringCheck        Point = "during_check"          // SQLite: a check after a crash holds a read transaction
 	MidCopy            Point = "mid_copy"              // SQLite: a backup of a running server is about to copy more pages
 )

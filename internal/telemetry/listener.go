@@ -20,6 +20,8 @@ const maxScrapes = 4
 type Options struct {
 	// Ready returns nil if the service is ready, or the reason why it is not.
 	Ready func(context.Context) error
+	// Warnings returns what restricts a service that is ready.
+	Warnings func() []string
 	// Profiles adds the profiles of the Go runtime.
 	Profiles bool
 }
@@ -55,7 +57,10 @@ func (t *Telemetry) handler(o Options) http.Handler {
 			})
 			return
 		}
-		respond(w, http.StatusOK, map[string]string{"status": "ready"})
+		respond(w, http.StatusOK, struct {
+			Status   string   `json:"status"`
+			Warnings []string `json:"warnings"`
+		}{"ready", o.Warnings()})
 	})
 	if o.Profiles {
 		// /debug/pprof/cmdline is omitted: the command line may contain the master key.

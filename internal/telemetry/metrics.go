@@ -28,6 +28,7 @@ const (
 	BuildInfo    Name = "stepmill_build_info"
 	NodeInfo     Name = "stepmill_node_info"
 	Ready        Name = "stepmill_ready"
+	Warnings     Name = "stepmill_warnings"
 	Nodes        Name = "stepmill_nodes"
 	NodeLost     Name = "stepmill_node_lost_total"
 	ClockOffset  Name = "stepmill_clock_offset_seconds"
@@ -96,6 +97,7 @@ var metrics = []Metric{
 	{BuildInfo, Gauge, []string{"version", "go_version"}, "Always 1. The labels are the version of the build."},
 	{NodeInfo, Gauge, []string{"node", "role"}, "Always 1. The labels are the name and the role of the node."},
 	{Ready, Gauge, nil, "1 if /readyz returns 200, otherwise 0."},
+	{Warnings, Gauge, []string{"reason"}, "1 while /readyz has a warning, otherwise 0."},
 	{Nodes, Gauge, nil, "Nodes that share the database."},
 	{NodeLost, Counter, nil, "Number of times this node released its runs because its lease expired."},
 	{ClockOffset, Gauge, nil, "Difference between the clock of the database and the clock of this machine. Positive if the database is ahead."},

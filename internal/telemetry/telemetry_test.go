@@ -32,6 +32,9 @@ func serve(t *testing.T, o telemetry.Options, sources ...telemetry.Source) *http
 	if o.Ready == nil {
 		o.Ready = func(context.Context) error { return nil }
 	}
+	if o.Warnings == nil {
+		o.Warnings = func() []string { return []string{"the log is large"} }
+	}
 	server := httptest.NewServer(shown.HTTP(o).Handler)
 	t.Cleanup(server.Close)
 	return server
@@ -155,7 +158,7 @@ func TestListener(t *testing.T) {
 		{ready, "GET", "/metrics", 200, "go_goroutines"},
 		{ready, "HEAD", "/metrics", 200, ""},
 		{ready, "GET", "/healthz", 200, `{"status":"ok"}`},
-		{ready, "GET", "/readyz", 200, `{"status":"ready"}`},
+		{ready, "GET", "/readyz", 200, `{"status":"ready","warnings":["the log is large"]}`},
 		{unready, "GET", "/healthz", 200, `{"status":"ok"}`},
 		{unready, "GET", "/readyz", 503, `{"error":{"code":"unavailable","message":"not ready: the store does not respond"}}`},
 		{unready, "GET", "/metrics", 200, "go_goroutines"},

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	driver "modernc.org/sqlite"
 	"zombiezen.com/go/sqlite"
 
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/failpoint"
 )
 
 // isDamage reports whether an error means that the contents of the file are
@@ -42,8 +46,39 @@ func damaged(path string, cause error) error {
 // checked while serving.
 const checkLimit = 128 << 20
 
+// check is the check of the file after an unclean stop.
+type check struct {
+	later   bool // the file is too large to be checked before serving
+	running atomic.Bool
+
+	mu   sync.Mutex
+	stop context.CancelCauseFunc // nil if it is not running
+}
+
+// checkPause is how long a check pauses that was interrupted.
+const checkPause = time.Minute
+
+// errLogExceeded interrupts a check.
+var errLogExceeded = errors.New("the write-ahead log has reached its limit")
+
+// interrupt interrupts a check in progress, whose read transaction keeps the log from being
+// truncated. It is repeated later.
+func (c *check) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil {
+		c.stop(errLogExceeded)
+	}
+}
+
+func (c *check) setStop(stop context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop = stop
+}
+
 func checkAfterCrash(raw *sqlite.Conn, path string) (later bool, err error) {
-	if info, err := os.Stat(path); err != nil || info.Size() > checkLimit {
+	if info, err := os.Stat(path); err != nil || info.Size() > failpoint.Limit("CHECK_LIMIT", checkLimit) {
 		return true, err
 	}
 	c := newConn(raw)
@@ -52,17 +87,47 @@ func checkAfterCrash(raw *sqlite.Conn, path string) (later bool, err error) {
 }
 
 // checkWhileServing checks the whole file on its own connection until the context
-// ends.
-func (db *DB) checkWhileServing(ctx context.Context) (err error) {
+// ends, again if it was interrupted.
+func (db *DB) checkWhileServing(ctx context.Context) error {
+	for {
+		err := db.checkOnce(ctx)
+		if !errors.Is(err, errLogExceeded) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(checkPause):
+		}
+	}
+}
+
+func (db *DB) checkOnce(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	db.check.setStop(cancel)
+	defer db.check.setStop(nil)
 	raw, err := db.open()
 	if err != nil {
 		return err
 	}
 	raw.SetInterrupt(ctx.Done())
 	c := newConn(raw)
-	defer func() { err = errors.Join(err, c.close()) }()
-	if err := quickCheck(c, db.path); err != nil && ctx.Err() == nil {
+	db.check.running.Store(true)
+	defer func() {
+		err = errors.Join(err, c.close())
+		db.check.running.Store(false)
+	}()
+	if err := c.run("BEGIN"); err != nil {
 		return err
+	}
+	err = quickCheck(c, db.path)
+	failpoint.Hit(failpoint.DuringCheck, "")
+	switch {
+	case resultCode(err) != sqlite.ResultInterrupt:
+		return err
+	case errors.Is(context.Cause(ctx), errLogExceeded):
+		return errLogExceeded
 	}
 	return nil
 }

@@ -27,4 +27,4 @@ func (db *DB) Maintain() { db.writer.maintain() }
 
 // CheckLater makes Run check the file as if it were too large to be checked
 // before serving.
-func (db *DB) CheckLater() { db.checkLater = true }
+func (db *DB) CheckLater() { db.check.later = true }

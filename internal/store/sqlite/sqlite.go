@@ -31,8 +31,7 @@ type DB struct {
 	writer  *writer
 	readers *pool
 	counts  *counts
-	// checkLater is set if the file is too large to be checked before serving.
-	checkLater bool
+	check   check
 }
 
 // Options configure how to open a database.
@@ -49,6 +48,9 @@ type Options struct {
 	// ReadLimit bounds a read; zero means the default of 5 seconds. Tests that
 	// read a lot on a busy machine raise it.
 	ReadLimit time.Duration
+	// LogLimit is the limit of the size of the write-ahead log; zero means the default of
+	// 256 MiB.
+	LogLimit int64
 	// WriteLimit bounds the statements of a write, without its flush; zero means
 	// txn.Limit.
 	WriteLimit time.Duration
@@ -92,12 +94,19 @@ func open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 			return nil, errors.Join(err, raw.Close())
 		}
 	}
-	counts := newCounts()
-	readers, err := newPool(openReader, cmp.Or(opts.Readers, max(4, 2*runtime.GOMAXPROCS(0))), cmp.Or(opts.ReadLimit, readLimit))
-	if err != nil {
-		return nil, errors.Join(err, raw.Close())
+	db := &DB{path: path, open: openReader, counts: newCounts(), check: check{later: later}}
+	log := newWALLimit(path, cmp.Or(opts.LogLimit, logLimit()), db.check.interrupt)
+	// SQLite shrinks the file to this size when it begins the log anew.
+	c := newConn(raw)
+	if err := c.run(fmt.Sprintf("PRAGMA journal_size_limit = %d", log.limit/logParts)); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
-	return &DB{path: path, open: openReader, writer: newWriter(newConn(raw), path, cmp.Or(opts.WriteLimit, txn.Limit), counts), readers: readers, counts: counts, checkLater: later}, nil
+	db.readers, err = newPool(openReader, cmp.Or(opts.Readers, max(4, 2*runtime.GOMAXPROCS(0))), cmp.Or(opts.ReadLimit, readLimit))
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	db.writer = newWriter(c, cmp.Or(opts.WriteLimit, txn.Limit), log, db.counts)
+	return db, nil
 }
 
 // Run commits writes until the context ends, then writes what is queued and
@@ -106,9 +115,9 @@ func open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 func (db *DB) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var check sync.WaitGroup
-	if db.checkLater {
-		check.Go(func() {
+	var checking sync.WaitGroup
+	if db.check.later {
+		checking.Go(func() {
 			if err := db.checkWhileServing(ctx); err != nil {
 				cancel(err)
 			}
@@ -116,7 +125,7 @@ func (db *DB) Run(ctx context.Context) error {
 	}
 	err := db.writer.run(ctx)
 	cancel(nil) // do not wait for a running check
-	check.Wait()
+	checking.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(err, cause)
 	}

@@ -98,7 +98,7 @@ type Files struct {
 
 // Files returns the disk space that the database takes.
 func (db *DB) Files() Files {
-	files := Files{LogBytes: db.writer.walSize(), Free: freeBytes(db.path)}
+	files := Files{LogBytes: db.writer.log.size(), Free: freeBytes(db.path)}
 	if info, err := os.Stat(db.path); err == nil {
 		files.Bytes = info.Size()
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"time"
 
@@ -24,14 +23,6 @@ const (
 	maxGroup = 512
 	// idleAfter is how long the writer is idle before it runs maintenance.
 	idleAfter = 20 * time.Second
-	// maxWAL is the size of the write-ahead log at which the writer waits for
-	// readers to finish, because under constant reading the log would grow
-	// without bound.
-	maxWAL = 64 << 20
-	// walCheckEvery is the number of commits between checks of that size.
-	walCheckEvery = 256
-	// checkpointWait is how long the writer waits for readers.
-	checkpointWait = time.Second
 	// optimizeEvery is how often SQLite updates its statistics.
 	optimizeEvery = 24 * time.Hour
 )
@@ -40,17 +31,15 @@ const (
 // commit is being flushed share the next one: many requests, one flush, and each
 // caller gets its result only after the flush that includes it.
 type writer struct {
-	conn         *conn
-	limit        time.Duration // for the statements of one write
-	walPath      string        // the path of the write-ahead log
-	checkpointAt int64         // the size at which it is truncated
-	commits      int
-	counts       *counts
-	optimized    time.Time
-	queue        chan *writeRequest
-	tasks        chan func() // that need the connection outside of any transaction
-	done         chan struct{}
-	busy         stopwatch // with a commit, or with maintenance
+	conn      *conn
+	limit     time.Duration // for the statements of one write
+	log       walLimit
+	counts    *counts
+	optimized time.Time
+	queue     chan *writeRequest
+	tasks     chan func() // that need the connection outside of any transaction
+	done      chan struct{}
+	busy      stopwatch // with a commit, or with maintenance
 }
 
 type writeRequest struct {
@@ -59,8 +48,8 @@ type writeRequest struct {
 	err  error
 }
 
-func newWriter(c *conn, path string, limit time.Duration, counts *counts) *writer {
-	return &writer{conn: c, limit: limit, counts: counts, walPath: path + "-wal", checkpointAt: maxWAL, queue: make(chan *writeRequest, queueLength), tasks: make(chan func()), done: make(chan struct{})}
+func newWriter(c *conn, limit time.Duration, log walLimit, counts *counts) *writer {
+	return &writer{conn: c, limit: limit, log: log, counts: counts, queue: make(chan *writeRequest, queueLength), tasks: make(chan func()), done: make(chan struct{})}
 }
 
 // write queues fn and waits until it is durable or has failed. Once queued, fn is
@@ -153,7 +142,7 @@ func (w *writer) run(ctx context.Context) error {
 			return err
 		}
 		clear(group)
-		w.limitWAL()
+		w.limitLog()
 		idle.Reset(idleAfter)
 	}
 }
@@ -264,37 +253,6 @@ func (w *writer) maintain() {
 		_ = w.conn.run("PRAGMA optimize")
 	}
 	w.checkpoint(0)
-}
-
-// limitWAL truncates the write-ahead log when it has grown too large. If a
-// long-running reader such as a backup prevents that, it tries again only after
-// the log has grown by maxWAL.
-func (w *writer) limitWAL() {
-	if w.commits++; w.commits%walCheckEvery != 0 {
-		return
-	}
-	size := w.walSize()
-	if size < w.checkpointAt {
-		return
-	}
-	w.checkpoint(checkpointWait)
-	w.checkpointAt = w.walSize() + maxWAL
-}
-
-func (w *writer) walSize() int64 {
-	info, err := os.Stat(w.walPath)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-// checkpoint copies the write-ahead log into the file and truncates it. If a
-// reader is in the way, that happens later.
-func (w *writer) checkpoint(wait time.Duration) {
-	w.conn.raw.SetBusyTimeout(wait)
-	_ = w.conn.run("PRAGMA wal_checkpoint(TRUNCATE)")
-	w.conn.raw.SetBusyTimeout(busyTimeout)
 }
 
 func (w *writer) close() error { return w.conn.close() }

@@ -3077,7 +3077,8 @@ export interface paths {
         /**
          * Check readiness
          * @description Returns 200 if the service can accept requests, and 503 while it is starting, stopping or unable to work; the
-         *     message gives the reason. Use it as the health check of a load balancer. Needs no API key.
+         *     message gives the reason. `warnings` names what restricts a service that is ready. Use it as the health check of
+         *     a load balancer. Needs no API key.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -6048,6 +6049,8 @@ export interface components {
         Readiness: {
             /** @enum {string} */
             status: "ready";
+            /** @description What restricts the service, for its operator. */
+            warnings: string[];
         };
         /** @description What started the run, without its payload. */
         NotificationTrigger: {
@@ -17457,7 +17460,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "status": "ready"
+                     *       "status": "ready",
+                     *       "warnings": []
                      *     }
                      */
                     "application/json": components["schemas"]["Readiness"];
