@@ -37,6 +37,9 @@ var (
 // detector if the tests are.
 func Binary() (string, error) { return productBuild.binary() }
 
+// FailpointBinary returns the path of the program that is built with failpoints.
+func FailpointBinary() (string, error) { return failpointBuild.binary() }
+
 func (p *program) binary() (string, error) {
 	p.once.Do(func() { p.path, p.err = p.locate() })
 	return p.path, p.err
