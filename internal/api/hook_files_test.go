@@ -190,7 +190,7 @@ func TestHookRespondsWithFile(t *testing.T) {
 func TestStartRunWithFiles(t *testing.T) {
 	t.Parallel()
 	w, sink := newFileServer(t)
-	path := w.activeHook("wf", "", send(sink, "a", "trigger.payload.photo"))
+	path := w.activeHook("wf", "", send(sink, "a", "trigger.files.photo"))
 	body, media := form("photo/a.txt", "hello")
 	w.names["run"] = hookCaller(w).call("POST", path, body, "Content-Type", media).wantStatus(202).str("run_id")
 	first := w.waitForStatus("run", "succeeded")
@@ -199,23 +199,22 @@ func TestStartRunWithFiles(t *testing.T) {
 	for _, address := range []string{"/v1/workflows/$wf/runs", "/v1/workflows/$wf/triggers/hook/test"} {
 		w.names["again"] = w.call("POST", address, `{"payload": {"n": 1}, "files": {"photo": "$file"}}`).wantStatus(201).str("id")
 		wantContains(t, w.waitForStatus("again", "succeeded").json(), `{"trigger": {"payload": {"n": 1, "photo": {"$file": "`+w.names["file"]+`"}}}, "steps": [{"output": {"body": {"text": "hello"}}}]}`)
-		for body, pointer := range map[string]string{
-			`{"files": {"photo": "file_01m7fe3gv0es8r65rzyjka792g"}}`: "/files/photo",
-			`{"files": {"photo": "nope"}}`:                            "/files/photo",
-			`{"payload": {"photo": 1}, "files": {"photo": "$file"}}`:  "/files/photo",
+		for body, status := range map[string]int{
+			`{"files": {"photo": "file_01m7fe3gv0es8r65rzyjka792g"}}`: 404,
+			`{"files": {"photo": "nope"}}`:                            404,
+			`{"payload": {"photo": 1}, "files": {"photo": "$file"}}`:  400,
 		} {
-			if a := w.call("POST", address, body); a.status != 400 || !strings.Contains(string(a.body), pointer) {
+			if a := w.call("POST", address, body); a.status != status || !strings.Contains(string(a.body), "/files/photo") {
 				t.Errorf("%s: %d %s", body, a.status, a.body)
 			}
 		}
 		executor := w.withScopes("execute")
-		executor.call("POST", w.expand(address), w.expand(`{"files": {"photo": "$file"}}`)).wantStatus(403, "insufficient_scope")
-		executor.call("POST", w.expand(address), `{}`).wantStatus(201)
+		executor.call("POST", w.expand(address), w.expand(`{"files": {"photo": "$file"}}`)).wantStatus(201)
 	}
 	// A file of another workspace does not exist.
 	other := w.server.newTestWorkspace(t)
 	other.workflow("wf", echoStep)
-	if a := other.call("POST", "/v1/workflows/$wf/runs", `{"files": {"photo": "`+w.names["file"]+`"}}`); a.status != 400 {
+	if a := other.call("POST", "/v1/workflows/$wf/runs", `{"files": {"photo": "`+w.names["file"]+`"}}`); a.status != 404 {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
 }

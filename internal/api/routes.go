@@ -144,15 +144,15 @@ func (s *Server) registerTables(t *routeTable) {
 // registerFiles adds the routes of files and their resumable uploads.
 func (s *Server) registerFiles(t *routeTable) {
 	handle(t, "GET /v1/files", auth.Read, http.StatusOK, s.listFiles)
-	handleSlow(t, "POST /v1/files", auth.Write, http.StatusCreated, s.uploadFile)
+	handleSlow(t, "POST /v1/files", auth.Execute, http.StatusCreated, s.uploadFile)
 	handleSlow(t, "GET /v1/files/{id}", auth.Read, http.StatusOK, s.getFile)
 	handle(t, "DELETE /v1/files/{id}", auth.Write, http.StatusNoContent, s.deleteFile)
 
-	handle(t, "OPTIONS /v1/files/uploads", auth.Read, http.StatusNoContent, s.uploadOptions).tus = true
-	handleSlow(t, "POST /v1/files/uploads", auth.Write, http.StatusCreated, s.createUpload).tus = true
-	handleSlow(t, "GET /v1/files/uploads/{id}", auth.Read, http.StatusOK, s.getUpload).tus = true
-	handleSlow(t, "PATCH /v1/files/uploads/{id}", auth.Write, http.StatusNoContent, s.appendUpload).tus = true
-	handle(t, "DELETE /v1/files/uploads/{id}", auth.Write, http.StatusNoContent, s.endUpload).tus = true
+	handle(t, "OPTIONS /v1/files/uploads", auth.Execute, http.StatusNoContent, s.uploadOptions).tus = true
+	handleSlow(t, "POST /v1/files/uploads", auth.Execute, http.StatusCreated, s.createUpload).tus = true
+	handleSlow(t, "GET /v1/files/uploads/{id}", auth.Execute, http.StatusOK, s.getUpload).tus = true
+	handleSlow(t, "PATCH /v1/files/uploads/{id}", auth.Execute, http.StatusNoContent, s.appendUpload).tus = true
+	handle(t, "DELETE /v1/files/uploads/{id}", auth.Execute, http.StatusNoContent, s.endUpload).tus = true
 }
 
 // registerWebhooks adds the routes of events, webhooks and deliveries.

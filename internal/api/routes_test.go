@@ -400,7 +400,7 @@ func TestRouteScopes(t *testing.T) {
 		switch {
 		case route.Scope == auth.Public && !strings.Contains(strings.Join(public, " "), route.Path):
 			t.Errorf("%s is public", routeName(route))
-		case reads && (route.Scope == auth.Write || route.Scope == auth.Execute):
+		case reads && (route.Scope == auth.Write || route.Scope == auth.Execute) && !strings.HasPrefix(route.Path, "/v1/files/uploads"): // they belong to an upload
 			t.Errorf("%s reads and needs %s", routeName(route), route.Scope)
 		case !reads && route.Scope == auth.Read:
 			t.Errorf("%s writes and needs %s", routeName(route), route.Scope)

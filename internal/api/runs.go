@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -73,9 +72,6 @@ type startRunRequest struct {
 
 func (s *Server) startRun(ctx context.Context, in *startRunRequest) (commit, error) {
 	wait, wantsWait := preferredWait(in.Prefer)
-	if err := checkFileScope(ctx, in.Body.Files); err != nil {
-		return nil, err
-	}
 	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Files: in.Body.Files, Watch: wantsWait}
 	if in.Depth != nil { // the depth of the run that makes this request
 		if *in.Depth < 0 {
@@ -92,14 +88,6 @@ func (s *Server) startRun(ctx context.Context, in *startRunRequest) (commit, err
 		return nil, err
 	}
 	return s.commitStart(prepared, wait, wantsWait), nil
-}
-
-// checkFileScope rejects files that the caller may not read.
-func checkFileScope(ctx context.Context, files map[string]string) error {
-	if len(files) == 0 || auth.Grants(actorOf(ctx).Scopes, auth.Read) {
-		return nil
-	}
-	return fault.New(fault.InsufficientScope, "naming files also requires the scope %s", auth.Read)
 }
 
 // draft returns the definition to run in place of the saved one, or nil.

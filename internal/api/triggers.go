@@ -88,9 +88,6 @@ func (s *Server) testTrigger(ctx context.Context, in *testTriggerRequest) (commi
 			return nil, fault.Field("/"+name, "must be an object")
 		}
 	}
-	if err := checkFileScope(ctx, in.Body.Files); err != nil {
-		return nil, err
-	}
 	wait, wantsWait := preferredWait(in.Prefer)
 	prepared, err := s.Triggers.PrepareTest(ctx, actorOf(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), wantsWait)
 	if err != nil {

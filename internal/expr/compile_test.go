@@ -22,7 +22,7 @@ func TestCompileErrors(t *testing.T) {
 		`banana`:                  "an expression can use trigger, steps, item, index, previous, run, workflow, secrets, vars, links, response, cursor",
 		`null`:                    "unknown name null (write nil)",
 		`upper`:                   "upper is a function: write upper(…)",
-		`trigger.paylod`:          "trigger has no paylod (did you mean \"payload\"?); it has type, id, payload, headers, query",
+		`trigger.paylod`:          "trigger has no paylod (did you mean \"payload\"?); it has type, id, payload, files, headers, query",
 		`trigger["body"].x`:       "trigger has no body",
 		`run.started`:             "run has no started (did you mean \"started_at\"?)",
 		`steps.get.outputs`:       "steps.get has no outputs (did you mean \"output\"?)",

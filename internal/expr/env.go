@@ -86,7 +86,7 @@ func rootNames() []string {
 func fieldsOf(root string) []string {
 	switch root {
 	case "trigger":
-		return []string{"type", "id", "payload", "headers", "query"}
+		return []string{"type", "id", "payload", "files", "headers", "query"}
 	case "run":
 		return []string{"id", "started_at"}
 	case "workflow":
@@ -109,6 +109,8 @@ func rootField(path string) func(*Env) any {
 		return func(e *Env) any { return e.Trigger.ID }
 	case "trigger.payload":
 		return func(e *Env) any { return e.Trigger.Payload }
+	case "trigger.files":
+		return func(e *Env) any { return e.Trigger.files() }
 	case "trigger.headers":
 		return func(e *Env) any { return e.Trigger.Headers }
 	case "trigger.query":
@@ -125,6 +127,18 @@ func rootField(path string) func(*Env) any {
 		return func(e *Env) any { return e.Workflow.Version }
 	}
 	return nil
+}
+
+// files returns the members of the payload that are files.
+func (t Trigger) files() any {
+	files := map[string]any{}
+	payload, _ := t.Payload.(map[string]any)
+	for name, value := range payload {
+		if f, ok := value.(*File); ok {
+			files[name] = f
+		}
+	}
+	return files
 }
 
 func (e *Env) startedAt() any {

@@ -38,7 +38,7 @@ func TestNames(t *testing.T) {
 		`secrets["token"]`:                       `"s3cret"`,
 		`links.ask.page + links["ask"].callback`: `"https://x/phttps://x/c"`,
 		`vars.limits.max`:                        `10`,
-		`keys(trigger)`:                          `["headers","id","payload","query","type"]`,
+		`keys(trigger)`:                          `["files","headers","id","payload","query","type"]`,
 		`keys(vars)`:                             `["limits","region"]`,
 		`let root = trigger; root.payload.name`:  `"Ada"`,
 	})

@@ -31,12 +31,14 @@ func TestFilesInExpressions(t *testing.T) {
 	const text = `{"$file":"file_1","name":"invoice.pdf","sha256":"ab12","size":48213,"type":"application/pdf"}`
 	for source, want := range map[string]string{
 		`type(trigger.payload.photo)`:                                      `"file"`,
+		`trigger.files.photo.name`:                                         `"invoice.pdf"`,
 		`trigger.payload.photo.name`:                                       `"invoice.pdf"`,
 		`trigger.payload.photo["size"] + 1`:                                `48214`,
 		`trigger.payload.photo["$file"]`:                                   `"file_1"`,
 		`get(trigger.payload.photo, "sha256")`:                             `"ab12"`,
 		`trigger.payload.photo.other`:                                      `null`,
 		`trigger.payload.photo.count`:                                      `null`,
+		`keys(trigger.files)`:                                              `["photo","rows"]`,
 		`trigger.payload.rows.count`:                                       `3`,
 		`trigger.payload.rows.first[1].a`:                                  `2`,
 		`trigger.payload.photo`:                                            text,

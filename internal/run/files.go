@@ -94,7 +94,7 @@ func (s *Service) addFiles(ctx context.Context, workspaceID string, t *Trigger, 
 			return err
 		}
 		if found == nil {
-			return fault.Field("/files"+at, "there is no file %q", files[name])
+			return fault.New(fault.FileNotFound, "there is no file %q", files[name]).With(fault.Detail{Pointer: "/files" + at, Message: "does not exist"})
 		}
 		if payload[name], err = strictjson.Encode(found.Value()); err != nil {
 			return err

@@ -4327,8 +4327,8 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description Ids of files of the workspace, by the member of the payload that refers to each. The payload must not have
-             *     such a member. This also requires the scope `read`.
+             * @description Ids of files of the workspace by name. Each is available in the workflow as `trigger.files.<name>`, and as
+             *     the member of the payload with this name, which the payload itself must not have.
              */
             files?: {
                 [key: string]: string;
@@ -4414,8 +4414,8 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description Ids of files of the workspace, by the member of the payload that refers to each. The payload must not have
-             *     such a member. This also requires the scope `read`.
+             * @description Ids of files of the workspace by name. Each is available in the workflow as `trigger.files.<name>`, and as
+             *     the member of the payload with this name, which the payload itself must not have.
              */
             files?: {
                 [key: string]: string;
@@ -6305,6 +6305,32 @@ export interface components {
         };
         /** @description The workflow does not exist. */
         WorkflowNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The workflow does not exist, or one of the files. */
+        WorkflowOrFileNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The workflow or the trigger does not exist, or one of the files. */
+        TriggerOrFileNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -8997,7 +9023,7 @@ export interface operations {
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            404: components["responses"]["TriggerNotFound"];
+            404: components["responses"]["TriggerOrFileNotFound"];
             409: components["responses"]["StartRefused"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -9256,7 +9282,7 @@ export interface operations {
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["ForbiddenOrPlanLimit"];
-            404: components["responses"]["WorkflowNotFound"];
+            404: components["responses"]["WorkflowOrFileNotFound"];
             409: components["responses"]["StartRefused"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];

@@ -21,6 +21,7 @@ import { addUploads } from "./uploads";
 export default function Files() {
 	const [filters, setFilters] = useFilters<"file">();
 	const [deleting, setDeleting] = useState<StoredFile>();
+	const upload = useMay("execute");
 	const write = useMay("write");
 	const pages = usePages<StoredFile>([...filesKey, "list"], (cursor, signal) =>
 		got(api.GET("/v1/files", { params: { query: { limit: 50, cursor } }, signal })),
@@ -32,7 +33,7 @@ export default function Files() {
 				title="Files"
 				lead="Uploads, and the files that runs, tables and workflows refer to. An upload that nothing refers to is deleted after a day."
 			/>
-			{write && <FileDrop multiple onFiles={addUploads} />}
+			{upload && <FileDrop multiple onFiles={addUploads} />}
 			<UploadList />
 			<Card>
 				<Paged

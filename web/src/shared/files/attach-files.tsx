@@ -31,7 +31,7 @@ export function AttachFiles({ attached, onChange }: AttachFilesProps) {
 			onChange(all);
 		},
 	});
-	if (!useMay("write")) return null;
+	if (!useMay("execute")) return null;
 	return (
 		<section aria-label="Files" className="flex flex-col gap-2">
 			<p>
