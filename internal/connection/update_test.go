@@ -286,7 +286,7 @@ func TestUpdateDuringRenewal(t *testing.T) {
 	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": oauthserver.ClientSecret}}); err != nil {
 		t.Fatal(err)
 	}
-	go func() { called <- in.call(in.node("node_2"), s, "shop") }() // it waits for the renewal, or comes after it
+	go func() { called <- in.call(in.node("node_1"), s, "shop") }() // it waits for the renewal, or comes after it
 	close(released)
 	for range cap(called) {
 		if err := <-called; err != nil {
