@@ -1,5 +1,5 @@
 // Package failpoint names the points in the code at which tests can kill, panic
-// or pause the process. In a normal build Hit is empty and costs nothing. In a
+// or pause the process, or make what it does next fail. In a normal build Hit is empty and costs nothing. In a
 // build with the tag failpoint, the environment variable FP configures what
 // happens at which point.
 package failpoint
@@ -31,7 +31,7 @@ const (
 	AfterRenewal       Point = "after_renewal"         // the service has issued it, nothing is written
 	AfterRenewalStored Point = "after_renewal_stored"  // it is durable, nobody has used it
 	AtStart            Point = "at_start"              // the process has started
-	BeforeFlush        Point = "before_flush"          // SQLite: a group of transactions is about to be flushed
+	BeforeFlush        Point = "before_flush"          // SQLite: a group of transactions is about to be flushed; if it fails, the disk is full
 	DuringCheck        Point = "during_check"          // SQLite: a check after a crash holds a read transaction
 	MidCopy            Point = "mid_copy"              // SQLite: a backup of a running server is about to copy more pages
 )

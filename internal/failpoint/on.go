@@ -20,7 +20,8 @@ type rule struct {
 	point       Point
 	subject     string
 	act         func()
-	fatal       bool // act ends the process and does not return
+	fatal       bool   // act ends the process and does not return
+	failing     string // the point fails while this file exists; act is empty then
 	probability float64
 	nth         int64 // the only hit on which it applies, 0 for any
 	hits        int64
@@ -67,8 +68,10 @@ func parse(text string) (*rule, error) {
 		r.act = func() { time.Sleep(d) }
 	case "block":
 		r.act = func() { blockWhile(argument) }
+	case "fail":
+		r.act, r.failing = func() {}, argument
 	default:
-		return nil, fmt.Errorf("the action must be kill, exit, panic, pause=<duration> or block=<file>")
+		return nil, fmt.Errorf("the action must be kill, exit, panic, pause=<duration>, block=<file> or fail=<file>")
 	}
 	if len(parts) == 2 {
 		return r, nil
@@ -111,6 +114,20 @@ func Hit(point Point, subject string) {
 			r.apply()
 		}
 	}
+}
+
+// Fails reports whether FP has a rule that makes what follows this point fail. In contrast
+// to those of Hit, such rules apply every time.
+func Fails(point Point) bool {
+	for _, r := range rules() {
+		if r.point != point || r.failing == "" {
+			continue
+		}
+		if _, err := os.Stat(r.failing); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // apply runs the action if the rule applies to this hit.

@@ -183,7 +183,7 @@ func (w *writer) commit(group []*writeRequest) error {
 	}
 	if err == nil {
 		failpoint.Hit(failpoint.BeforeFlush, "")
-		err = w.conn.run("COMMIT")
+		err = w.flush()
 	}
 	if err != nil && !w.conn.raw.AutocommitEnabled() {
 		_ = w.conn.run("ROLLBACK")
@@ -204,6 +204,13 @@ func (w *writer) commit(group []*writeRequest) error {
 		return fmt.Errorf("the disk failed while writing %s: %w", FileName, err)
 	}
 	return nil
+}
+
+func (w *writer) flush() error {
+	if failpoint.Fails(failpoint.BeforeFlush) {
+		return sqlite.ResultFull.ToError()
+	}
+	return w.conn.run("COMMIT")
 }
 
 // runTransactions runs each function in its own savepoint, so that one failure
