@@ -154,8 +154,8 @@ type Store interface {
 	// it. Otherwise it returns the active workflows that use it.
 	DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted *Sealed, users []User, err error)
 	// ClaimRenewal makes one node renew a credential, if the connection still has the
-	// epoch, is not broken unless the claim says so, and no other claim is valid: a claim
-	// ends with its time, and with its node.
+	// epoch, is not broken unless the claim says so, and no other claim is valid than the
+	// one that it extends: a claim ends with its time, and with its node.
 	ClaimRenewal(ctx context.Context, claim Claim) (claimed bool, err error)
 	// ReleaseRenewal ends a claim early, whatever the epoch is by now.
 	ReleaseRenewal(ctx context.Context, claim Claim) error
@@ -198,6 +198,7 @@ type Claim struct {
 	Node        string
 	At          time.Time
 	Until       time.Time
+	Extends     time.Time // the end of the claim of the same node that it extends; zero if it is new
 }
 
 // BrokenError is returned for a connection that has to be reconnected.

@@ -195,14 +195,21 @@ func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.V
 	if callback.Get("code") == "" {
 		return Completed{}, fault.New(fault.ConsentRefused, "the service sent the browser back without a code: connect again")
 	}
+	// A browser that goes away does not lose the token.
+	ctx = context.WithoutCancel(ctx)
 	if err := s.obtain(ctx, actor, c, wait, callback); err != nil {
 		return Completed{}, err
 	}
+	done, store := Completed{}, s.storeGiven(actor, c, wait)
 	if before := wait.Connection.Account; wait.Reconnect != 0 && before != "" && before != c.Account {
-		wait.Given = &given{c.Connection, *c.secrets.Token}
-		return Completed{c.Connection, before}, s.storeConsent(ctx, actor, state, wait, consentLife)
+		done.Replaces, wait.Given = before, &given{c.Connection, *c.secrets.Token}
+		store = func(ctx context.Context) error { return s.storeConsent(ctx, actor, state, wait, consentLife) }
 	}
-	return Completed{Connection: c.Connection}, s.finishConsent(ctx, actor, c, wait)
+	if err := s.persist("store a consent", c.ID, store).await(ctx); err != nil {
+		return Completed{}, err
+	}
+	done.Connection = c.Connection
+	return done, nil
 }
 
 // Confirm reconnects a connection with another account than before.
@@ -215,8 +222,10 @@ func (s *Service) Confirm(ctx context.Context, actor auth.Actor, state string) (
 		return Connection{}, consentExpired()
 	}
 	c.Connection, c.secrets.Token = wait.Given.Connection, &wait.Given.Token
-	err = s.finishConsent(ctx, actor, c, wait)
-	return c.Connection, err
+	if err := s.persist("store a consent", c.ID, s.storeGiven(actor, c, wait)).await(ctx); err != nil {
+		return Connection{}, err
+	}
+	return c.Connection, nil
 }
 
 func consentExpired() error {
@@ -320,27 +329,24 @@ func (s *Service) accept(ctx context.Context, actor auth.Actor, c *opened, answe
 	return nil
 }
 
-// finishConsent stores what a consent has given.
-func (s *Service) finishConsent(ctx context.Context, actor auth.Actor, c *opened, wait pending) error {
-	err := s.saveConsent(ctx, actor, c, wait)
-	// Such as a name that is taken by now. If the connection still exists, its own token
-	// may be part of the same grant.
-	if _, rejected := fault.As(err); rejected && !fault.Is(err, fault.ConsentExpired) {
-		s.revoke(ctx, c)
+// storeGiven returns a function that stores what a consent has given.
+func (s *Service) storeGiven(actor auth.Actor, c *opened, wait pending) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := s.saveConsent(ctx, actor, c, wait)
+		// Such as a name that is taken by now. If the connection still exists, its own token
+		// may be part of the same grant.
+		if _, rejected := fault.As(err); rejected && !isTemporary(err) && !fault.Is(err, fault.ConsentExpired) {
+			s.revoke(ctx, c)
+		}
+		return err
 	}
-	return err
 }
 
-// saveConsent stores a connection that a person has consented to. Steps that wait for
-// it continue.
+// saveConsent stores a connection that a person has consented to, unless that is done.
+// Steps that wait for it continue.
 func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, wait pending) error {
 	if wait.Reconnect == 0 {
-		c.Epoch = 1
-		sealed, err := s.seal(ctx, c)
-		if err != nil {
-			return err
-		}
-		return s.insert(ctx, actor, sealed)
+		return s.insertConsented(ctx, actor, c)
 	}
 	entry := s.entry(actor, "connection.reconnected", c.Connection)
 	for {
@@ -351,9 +357,13 @@ func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, 
 		if err := checkChange(actor, was.Connection); err != nil {
 			return err
 		}
+		if was.keepsToken(c) { // the store has failed after it was written
+			return s.wakeSteps(ctx, was.Connection)
+		}
 		// It may have been renewed or marked as broken in the meantime, which the new
-		// consent replaces, or changed, which the person has not consented to.
-		if was.Epoch != wait.Reconnect && wait.isChanged(was) {
+		// consent replaces, or changed, which the person has not consented to, or
+		// reconnected once more.
+		if was.Epoch != wait.Reconnect && (wait.isChanged(was) || was.UpdatedAt.After(c.UpdatedAt)) {
 			return fault.New(fault.ConsentExpired, "the connection %q was changed while you were at the service: reconnect it once more", c.Name)
 		}
 		c.Epoch = was.Epoch + 1
@@ -370,6 +380,21 @@ func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, 
 			return s.wakeSteps(ctx, c.Connection)
 		}
 	}
+}
+
+// insertConsented stores a new connection that a person has consented to, unless that is
+// done.
+func (s *Service) insertConsented(ctx context.Context, actor auth.Actor, c *opened) error {
+	found, err := s.store.Connection(ctx, c.WorkspaceID, c.ID)
+	if err != nil || found != nil { // the store has failed after it was written
+		return err
+	}
+	c.Epoch = 1
+	sealed, err := s.seal(ctx, c)
+	if err != nil {
+		return err
+	}
+	return s.insert(ctx, actor, sealed)
 }
 
 // wakeSteps wakes the steps that wait for a connection. If it fails, they find out by

@@ -171,6 +171,9 @@ type DeviceOutcome struct {
 // PollDevice asks the service whether a person has consented, if it may be asked already,
 // and makes the connection. Only the person who was asked can do that.
 func (s *Service) PollDevice(ctx context.Context, actor auth.Actor, state string) (DeviceOutcome, error) {
+	if stored, ok := s.accepted.Load(acceptedKey(actor, state)); ok {
+		return stored.(*acceptedDevice).outcome()
+	}
 	consent, err := s.consents.Consent(ctx, hashState(state), actor.ID, clock.Now())
 	if err != nil {
 		return DeviceOutcome{}, err
@@ -202,20 +205,64 @@ func (s *Service) PollDevice(ctx context.Context, actor auth.Actor, state string
 		_, err := s.delayPoll(ctx, consent, wait, clock.Now().Add(wait.Device.Interval))
 		return DeviceOutcome{Wait: wait.Device.Interval}, err
 	}
-	if _, takeErr := s.consents.TakeConsent(ctx, consent.StateHash, actor.ID, now); takeErr != nil {
-		return DeviceOutcome{}, takeErr
+	take := func(ctx context.Context) error {
+		_, err := s.consents.TakeConsent(ctx, consent.StateHash, actor.ID, now)
+		return err
 	}
 	if err != nil {
+		if err := take(ctx); err != nil {
+			return DeviceOutcome{}, err
+		}
 		return DeviceOutcome{}, deviceRefused(c, err)
 	}
 	if err := s.accept(ctx, actor, c, answer); err != nil {
 		return DeviceOutcome{}, err
 	}
 	// A custom connection does not know its account, so there is no other one to confirm.
-	if err := s.finishConsent(ctx, actor, c, wait); err != nil {
-		return DeviceOutcome{}, err
+	store := s.storeGiven(actor, c, wait)
+	storing := s.persist("store a consent", c.ID, func(ctx context.Context) error {
+		if err := take(ctx); err != nil {
+			return err
+		}
+		return store(ctx)
+	})
+	return s.acceptDevice(acceptedKey(actor, state), &acceptedDevice{c, storing})
+}
+
+// acceptedDevice is a consent on another device that the service has confirmed.
+type acceptedDevice struct {
+	connection *opened // not to be read before storing is done
+	storing    *commit
+}
+
+// outcome returns what is known about the consent by now.
+func (d *acceptedDevice) outcome() (DeviceOutcome, error) {
+	select {
+	case <-d.storing.done:
+	default:
+		return DeviceOutcome{Wait: deviceInterval}, nil
 	}
-	return DeviceOutcome{Connection: &c.Connection}, nil
+	if d.storing.err != nil {
+		return DeviceOutcome{}, d.storing.err
+	}
+	return DeviceOutcome{Connection: &d.connection.Connection}, nil
+}
+
+// acceptedKey identifies a consent of a person.
+func acceptedKey(actor auth.Actor, state string) any {
+	return [3]string{actor.Workspace.ID, actor.ID, string(hashState(state))}
+}
+
+// acceptDevice waits until a consent is stored. If that takes long, the next requests of
+// the person return the outcome.
+func (s *Service) acceptDevice(key any, d *acceptedDevice) (DeviceOutcome, error) {
+	select {
+	case <-d.storing.done:
+	case <-time.After(storePatience):
+		s.accepted.Store(key, d)
+		time.AfterFunc(maxDeviceLife, func() { s.accepted.Delete(key) })
+	}
+	return d.outcome()
 }
 
 // delayPoll stores when the service may be asked next, unless somebody else has done so.

@@ -31,6 +31,9 @@ const (
 	usableFor = 30 * time.Second
 	// claimCheck is how often others look whether a renewal is done.
 	claimCheck = 100 * time.Millisecond
+	// quickRenewal is shorter than the lease of a node: a renewal that takes no longer has
+	// kept its claim all the time.
+	quickRenewal = time.Second
 )
 
 // isDue reports whether a token should be renewed before it is used.
@@ -82,15 +85,15 @@ func (s *Service) startRenewal(ctx context.Context, old *opened) <-chan singlefl
 	return s.renewals.DoChan(old.ID, func() (any, error) {
 		s.renewing.Add(1)
 		defer s.renewing.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime+renewalTime)
-		defer cancel()
-		return s.renewOnce(ctx, old)
+		return s.renewOnce(context.WithoutCancel(ctx), old)
 	})
 }
 
 // AwaitRenewals waits for the renewals that are under way when the process stops: a token
-// that was issued but not stored would be lost.
+// that was issued but not stored would be lost. Then the service no longer repeats what
+// the store failed to do.
 func (s *Service) AwaitRenewals(ctx context.Context) {
+	defer s.end()
 	done := make(chan struct{})
 	go func() {
 		s.renewing.Wait()
@@ -105,69 +108,125 @@ func (s *Service) AwaitRenewals(ctx context.Context) {
 
 // renewOnce claims the renewal and does it, or waits until another node has done it.
 func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
+	if _, kept := s.kept.Load(old.ID); kept {
+		return nil, &StoreError{old.Name, errKept}
+	}
 	if left, cause := s.failed.left(old, clock.Now()); left > 0 {
 		return nil, &action.Failure{
 			Code: CodeUnavailable, Retryable: true, RetryAfter: left,
 			Message: fmt.Sprintf("the token of the connection %q could not be renewed, and is not requested again for a moment: %v", old.Name, cause),
 		}
 	}
+	waiting, cancel := context.WithTimeout(ctx, claimTime+renewalTime)
+	defer cancel()
 	for {
 		now := clock.Now()
 		claim := Claim{
 			WorkspaceID: old.WorkspaceID, ID: old.ID, Epoch: old.Epoch, Broken: old.Status == NeedsReconnect,
 			Node: s.node, At: now, Until: now.Add(claimTime),
 		}
-		claimed, err := s.store.ClaimRenewal(ctx, claim)
-		if err != nil {
+		claimed, current, err := s.claim(ctx, old, claim)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if claimed {
+		case claimed:
 			return s.renewClaimed(ctx, old, claim)
-		}
-		current, err := s.read(ctx, old.WorkspaceID, old.Name)
-		if err != nil || current.ID != old.ID || current.Epoch > old.Epoch {
-			return current, err
-		}
-		if !clock.Sleep(ctx, claimCheck) {
-			return nil, unavailable(old.Name, ctx.Err())
+		case current.ID != old.ID || current.Epoch > old.Epoch:
+			return current, nil
+		case !clock.Sleep(waiting, claimCheck):
+			return nil, unavailable(old.Name, waiting.Err())
 		}
 	}
+}
+
+// claim claims a renewal. If somebody else has done so, it returns the connection.
+func (s *Service) claim(ctx context.Context, old *opened, claim Claim) (claimed bool, current *opened, err error) {
+	defer s.useStore(old.ID)()
+	claimed, err = s.store.ClaimRenewal(ctx, claim)
+	if err != nil {
+		s.release(ctx, claim) // it may be written
+		return false, nil, storeFailed(ctx, old.Name, err)
+	}
+	if !claimed {
+		current, err = s.read(ctx, old.WorkspaceID, old.Name)
+	}
+	return claimed, current, err
+}
+
+// useStore notes that a renewal waits for the store, until the returned function is
+// called.
+func (s *Service) useStore(id string) (end func()) {
+	s.storing.Store(id, true)
+	return func() { s.storing.Delete(id) }
 }
 
 // renewClaimed requests a new token and stores it before anyone uses it: a refresh
 // token is often valid only once, and this one may have been the last use of it.
 func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*opened, error) {
-	asking, cancel := context.WithTimeout(ctx, renewalTime)
-	defer cancel()
 	failpoint.Hit(failpoint.BeforeRenewal, old.ID)
-	answer, err := s.issue(asking, old)
+	answer, err := s.issue(ctx, old)
 	failpoint.Hit(failpoint.AfterRenewal, old.ID)
 	if err != nil {
 		return s.failRenewal(ctx, old, claim, err)
 	}
 	s.failed.end(old.ID)
+	i := issuedToken{old, answer.token, claim}
+	renewed, err := s.storeIssued(ctx, i)
+	if _, failed := errors.AsType[*StoreError](err); failed {
+		s.log.Error("a new token of a connection could not be stored; it is kept in memory until it can", "connection", old.ID, "error", err)
+		s.storeLater(i)
+	}
+	return renewed, err
+}
+
+// storeIssued stores a token that was issued for a connection, and returns what the
+// connection is then. A connection that was renewed by another node or changed by a person
+// meanwhile stays as it is, unless it still has the token that this one replaces. So a
+// token repairs a connection that another node found to be broken, because it tried the
+// same refresh token.
+func (s *Service) storeIssued(ctx context.Context, i issuedToken) (*opened, error) {
+	old := i.old
+	defer s.useStore(old.ID)()
 	for was := old; ; {
-		next, stored, err := s.storeToken(ctx, was, answer.token)
+		next, stored, err := s.storeToken(ctx, was, i.token)
 		if err != nil {
-			return nil, err
+			return nil, storeFailed(ctx, old.Name, err)
 		}
 		failpoint.Hit(failpoint.AfterRenewalStored, old.ID)
 		if stored {
+			s.wakeAfter(ctx, next, i.claim)
 			return next, nil
 		}
 		now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
-		if err == nil && now == nil { // it was deleted in the meantime, and its old token revoked
-			s.revoke(ctx, next)
-		}
 		if err != nil {
-			return nil, err
+			return nil, storeFailed(ctx, old.Name, err)
+		}
+		if now == nil { // it was deleted in the meantime, and its old token revoked
+			s.revoke(ctx, next)
 		}
 		// A person has changed it. If the change keeps the token, the new one replaces it:
 		// the old one may be used up.
-		was, err = s.read(ctx, old.WorkspaceID, old.Name)
-		if err != nil || !was.keepsToken(old) {
-			return was, err
+		if was, err = s.readAny(ctx, old.WorkspaceID, old.Name); err != nil {
+			return nil, err
 		}
+		if was.keepsToken(old) {
+			continue
+		}
+		if err := was.broken(old.Name); err != nil {
+			return nil, err
+		}
+		return was, nil
+	}
+}
+
+// wakeAfter wakes the steps that wait for a connection, if its renewal took so long that
+// another node may have found it to be broken.
+func (s *Service) wakeAfter(ctx context.Context, c *opened, claim Claim) {
+	if clock.Now().Sub(claim.At) < quickRenewal && claim.Extends.IsZero() {
+		return
+	}
+	if err := s.wakeSteps(ctx, c.Connection); err != nil { // they find out by themselves
+		s.log.Warn("cannot wake the steps that wait for a connection", "connection", c.ID, "error", err)
 	}
 }
 
@@ -202,6 +261,7 @@ func (c *opened) keepsToken(before *opened) bool {
 // failRenewal ends a renewal that got no token. If a person has changed the connection
 // meanwhile, that says nothing about what it is now, and it returns the changed one.
 func (s *Service) failRenewal(ctx context.Context, old *opened, claim Claim, cause error) (*opened, error) {
+	defer s.useStore(old.ID)()
 	var failed error
 	if refusal, ok := errors.AsType[*tokenError](cause); ok && refusal.refuses(old.auth) {
 		failed = s.markBroken(ctx, old, refusal.Error()+": "+refusal.advice(old))
@@ -209,12 +269,10 @@ func (s *Service) failRenewal(ctx context.Context, old *opened, claim Claim, cau
 		s.failed.begin(old, cause, clock.Now())
 		failed = unavailable(old.Name, cause)
 	}
-	if err := s.store.ReleaseRenewal(ctx, claim); err != nil {
-		return nil, errors.Join(failed, err)
-	}
+	s.release(ctx, claim)
 	now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
 	if err != nil || now != nil && now.Epoch == old.Epoch {
-		return nil, errors.Join(failed, err)
+		return nil, failed
 	}
 	return s.read(ctx, old.WorkspaceID, old.Name)
 }
@@ -275,7 +333,7 @@ func (s *Service) markBroken(ctx context.Context, c *opened, problem string) err
 		return err
 	}
 	if _, err := s.store.SetConnectionStatus(ctx, c.WorkspaceID, c.ID, c.Epoch, NeedsReconnect, problem, e); err != nil {
-		return err
+		return storeFailed(ctx, c.Name, err)
 	}
 	return &BrokenError{Name: c.Name, Problem: problem}
 }

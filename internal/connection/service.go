@@ -48,8 +48,13 @@ type Service struct {
 	node         string                 // this one
 	renewals     singleflight.Group     // by connection id
 	renewing     sync.WaitGroup
-	failed       pauses // after a renewal that failed for now
-	rejected     pauses // after a new token was rejected: a service may respond with 401 to whatever it does not allow
+	storing      sync.Map           // ids of connections whose renewal waits for the store
+	kept         sync.Map           // ids of connections whose new token is not stored yet
+	accepted     sync.Map           // consents on other devices that are not stored yet: *acceptedDevice
+	life         context.Context    // ends when the process stops
+	end          context.CancelFunc // ends life
+	failed       pauses             // after a renewal that failed for now
+	rejected     pauses             // after a new token was rejected: a service may respond with 401 to whatever it does not allow
 	log          *slog.Logger
 	masks        *mask.Cache
 	recent       recentMasks
@@ -70,7 +75,9 @@ type Stores interface {
 // NewService returns a Service. The client sends the requests for tokens and the
 // tests of connections, on behalf of a node.
 func NewService(store Stores, vault Vault, client Client, integrations *integration.Catalog, node string, log *slog.Logger) *Service {
+	life, end := context.WithCancel(context.Background())
 	return &Service{
+		life: life, end: end,
 		store: store, apps: store, consents: store, ending: store, audit: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
 		failed: pauses{first: time.Second, longest: time.Minute}, rejected: pauses{first: time.Minute, longest: time.Minute},
 		masks: mask.NewCache(maskMemory), recent: recentMasks{last: map[recentKey]recentMask{}},

@@ -71,7 +71,7 @@ func (s *Service) test(ctx context.Context, actor auth.Actor, tested Connection)
 		return s.recordTest(ctx, actor, c, body)
 	}
 	if failure, ok := errors.AsType[*action.Failure](err); ok && !failure.Rejected && !failure.Retryable {
-		err = errors.Join(err, s.setStatus(ctx, c, Failing, failure.Message))
+		s.setStatus(ctx, c, Failing, failure.Message)
 	}
 	return err
 }

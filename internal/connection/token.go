@@ -147,11 +147,32 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 		return nil, err
 	}
 	header.Set("Content-Type", media)
-	return s.client.Do(ctx, egress.Request{
-		Workspace: c.WorkspaceID, Method: http.MethodPost, URL: target.String(), Header: header, Body: body, Timeout: tokenTimeout,
+	return s.doActive(ctx, egress.Request{
+		Workspace: c.WorkspaceID, Method: http.MethodPost, URL: target.String(), Header: header, Body: body,
 		Credential: tlsOnly(target.String(), c.tls()),
 	})
 }
+
+// doActive sends a request and waits at most tokenTimeout for the response, not counting
+// the time during which the process is paused: a response that has arrived meanwhile may
+// have a token that is issued only once.
+func (s *Service) doActive(ctx context.Context, r egress.Request) (*egress.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer clock.AfterActive(tokenTimeout, func() { cancel(errTooSlow) })()
+	r.Timeout = longestPause
+	resp, err := s.client.Do(ctx, r)
+	if err != nil && errors.Is(context.Cause(ctx), errTooSlow) {
+		err = &egress.Error{Code: egress.TimedOut, Retryable: true, Message: "the service did not send a complete response in time"}
+	}
+	return resp, err
+}
+
+// errTooSlow cancels a request to a token endpoint that does not respond.
+var errTooSlow = errors.New("the token endpoint did not respond in time")
+
+// longestPause is how long a process can be paused while it waits for a token.
+const longestPause = 24 * time.Hour
 
 // secretsOf lists what a request for a token contains that its error must not repeat.
 func secretsOf(app oauthClient, params url.Values) []string {

@@ -85,25 +85,31 @@ func (c *opened) signAWS(r *http.Request) error {
 // both cases it calls the function once more. It waits at most as long as given for a
 // token. It returns a BrokenError if the connection has to be reconnected first.
 func (s *Service) Use(ctx context.Context, workspaceID, name string, wait time.Duration, call usage) error {
-	c, err := within(ctx, name, wait, func(ctx context.Context) (*opened, error) { return s.open(ctx, workspaceID, name) })
+	c, err := s.read(ctx, workspaceID, name)
+	if err == nil {
+		c, err = s.within(ctx, c, wait, s.refresh)
+	}
 	if err != nil {
 		return err
 	}
 	return s.use(ctx, c, wait, call, s.accepts)
 }
 
-// within waits for a token no longer than the limit.
-func within(ctx context.Context, name string, limit time.Duration, open func(context.Context) (*opened, error)) (*opened, error) {
+// within waits for the token of a connection no longer than the limit.
+func (s *Service) within(ctx context.Context, c *opened, limit time.Duration, get func(context.Context, *opened) (*opened, error)) (*opened, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c, err := open(limited)
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		err = &action.Failure{
-			Code: action.TimedOut, Retryable: true,
-			Message: fmt.Sprintf("the token of the connection %q was not renewed within %s", name, clock.FormatDuration(limit)),
-		}
+	ready, err := get(limited, c)
+	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return ready, err
 	}
-	return c, err
+	if _, storing := s.storing.Load(c.ID); storing {
+		return nil, &StoreError{c.Name, err}
+	}
+	return nil, &action.Failure{
+		Code: action.TimedOut, Retryable: true,
+		Message: fmt.Sprintf("the token of the connection %q was not renewed within %s", c.Name, clock.FormatDuration(limit)),
+	}
 }
 
 // verdict is what is known about a credential that a server has rejected.
@@ -124,7 +130,7 @@ func (s *Service) use(ctx context.Context, c *opened, wait time.Duration, call u
 	}
 	if err == nil {
 		s.markUsed(c.ID)
-		return s.setStatus(ctx, c, Connected, "")
+		s.setStatus(ctx, c, Connected, "")
 	}
 	return err
 }
@@ -140,7 +146,7 @@ type (
 func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error, wait time.Duration, call usage, judge judge) (*opened, error) {
 	judged := judge(ctx, c)
 	if pause, _ := s.rejected.left(c, clock.Now()); judged == rejected && c.hasToken() && pause == 0 {
-		renewed, err := within(ctx, c.Name, wait, func(ctx context.Context) (*opened, error) { return s.renew(ctx, c) })
+		renewed, err := s.within(ctx, c, wait, s.renew)
 		if err != nil {
 			return c, err
 		}
@@ -153,7 +159,8 @@ func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error
 	}
 	switch judged {
 	case rejected:
-		return c, errors.Join(rejection, s.setStatus(ctx, c, Failing, "the service rejected the credential (401)"))
+		s.setStatus(ctx, c, Failing, "the service rejected the credential (401)")
+		return c, rejection
 	case unknown:
 		return c, retryable(rejection)
 	default:
@@ -196,39 +203,59 @@ func isRejected(err error) bool {
 	return ok && failure.Rejected
 }
 
-// setStatus records whether a connection works, if that is news.
-func (s *Service) setStatus(ctx context.Context, c *opened, status Status, problem string) error {
+// setStatus records whether a connection works, if that is news. If the store fails, the
+// next use records it: what the connection was used for is done.
+func (s *Service) setStatus(ctx context.Context, c *opened, status Status, problem string) {
 	if c.Status == status {
-		return nil
+		return
 	}
-	_, err := s.store.SetConnectionStatus(context.WithoutCancel(ctx), c.WorkspaceID, c.ID, c.Epoch, status, problem)
-	return err
+	if _, err := s.store.SetConnectionStatus(context.WithoutCancel(ctx), c.WorkspaceID, c.ID, c.Epoch, status, problem); err != nil {
+		s.log.Warn("cannot record whether a connection works", "connection", c.ID, "status", string(status), "error", err)
+	}
 }
 
-// open returns a connection that is ready to use. A token that is about to expire is
-// renewed in the background; only one that has expired is waited for.
-func (s *Service) open(ctx context.Context, workspaceID, name string) (*opened, error) {
-	c, err := s.read(ctx, workspaceID, name)
-	if err != nil || !c.hasToken() || !c.secrets.Token.isDue(clock.Now()) {
-		return c, err
-	}
-	if c.secrets.Token.isUsable(clock.Now()) {
+// refresh returns a connection with a token that can be used. One that is about to expire
+// is renewed in the background; only one that has expired is waited for.
+func (s *Service) refresh(ctx context.Context, c *opened) (*opened, error) {
+	switch now := clock.Now(); {
+	case !c.hasToken() || !c.secrets.Token.isDue(now):
+		return c, nil
+	case c.secrets.Token.isUsable(now):
 		s.startRenewal(ctx, c)
 		return c, nil
 	}
 	return s.renew(ctx, c)
 }
 
-// read reads a connection and opens its credential.
+// read reads a connection that does not have to be reconnected, and opens its credential.
 func (s *Service) read(ctx context.Context, workspaceID, name string) (*opened, error) {
+	c, err := s.readAny(ctx, workspaceID, name)
+	if err == nil {
+		err = c.broken(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// broken returns a BrokenError if the connection, which was asked for by a name that it
+// has or had before, has to be reconnected.
+func (c *opened) broken(name string) error {
+	if c.Status != NeedsReconnect {
+		return nil
+	}
+	return &BrokenError{Name: name, Problem: c.Problem}
+}
+
+// readAny reads a connection, whatever its status, and opens its credential.
+func (s *Service) readAny(ctx context.Context, workspaceID, name string) (*opened, error) {
 	sealed, err := s.store.SealedConnection(ctx, workspaceID, name)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, storeFailed(ctx, name, err)
 	case sealed == nil:
 		return nil, &action.Failure{Code: CodeMissing, Message: fmt.Sprintf("there is no connection %q", name)}
-	case sealed.Status == NeedsReconnect:
-		return nil, &BrokenError{Name: name, Problem: sealed.Problem}
 	}
 	return s.unseal(ctx, *sealed)
 }
@@ -247,7 +274,7 @@ func (s *Service) openSecrets(ctx context.Context, sealed Sealed) (*opened, erro
 	c := &opened{Connection: sealed.Connection}
 	plain, err := s.vault.Open(ctx, sealedAt(c.Connection), sealed.Credential)
 	if err != nil {
-		return nil, fmt.Errorf("open the connection %s: %w", c.ID, err)
+		return nil, storeFailed(ctx, c.Name, fmt.Errorf("open the connection %s: %w", c.ID, err))
 	}
 	if err := json.Unmarshal(plain, &c.secrets); err != nil {
 		return nil, fmt.Errorf("read the connection %s: %w", c.ID, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/mask"
@@ -38,6 +39,9 @@ func (d *driver) executeWithin(ctx context.Context, p stepRef, limit time.Durati
 	}
 	r := result{at: p, log: call.log}
 	err := d.engine.connections.Use(ctx, d.state.snap.WorkspaceID, name, limit, func(ctx context.Context, c action.Connection) error {
+		if !d.isTest && !d.engine.holdsLease() { // it may have waited for a token for long
+			return &connection.StoreError{Name: name, Cause: errMayBeElsewhere}
+		}
 		call.connect(c)
 		r = d.callWithin(ctx, p, limit, call)
 		return r.err
@@ -45,6 +49,9 @@ func (d *driver) executeWithin(ctx context.Context, p stepRef, limit time.Durati
 	r.err = err
 	return r
 }
+
+// errMayBeElsewhere is the reason why a node does not execute a step.
+var errMayBeElsewhere = errors.New("another node may own the run")
 
 // callWithin abandons an action that does not stop after its timeout; the action
 // shares no state with the driver.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type connections struct {
 	broken  atomic.Bool
 	uses    atomic.Int64
 	unknown atomic.Bool // its secret before it is used
+	stuck   atomic.Bool // the store fails when it is used
 }
 
 func (c *connections) Mask(_ context.Context, _ string, names []string) (*mask.Masker, error) {
@@ -39,6 +41,9 @@ func (c *connections) Mask(_ context.Context, _ string, names []string) (*mask.M
 
 func (c *connections) Use(ctx context.Context, _, name string, _ time.Duration, call func(context.Context, action.Connection) error) error {
 	c.uses.Add(1)
+	if c.stuck.Load() {
+		return &connection.StoreError{Name: name, Cause: errors.New("the disk is full")}
+	}
 	if c.broken.Load() {
 		return &connection.BrokenError{Name: name, Problem: "the token was revoked"}
 	}
@@ -143,6 +148,40 @@ func TestBrokenConnection(t *testing.T) {
 		ended := w.finished(id)
 		if ended.Status != run.Succeeded || ended.Steps[0].Attempt != 1 || ended.FinishedAt.Sub(at) > time.Second {
 			t.Errorf("%s %+v after %s", ended.Status, ended.Error, ended.FinishedAt.Sub(at))
+		}
+	})
+}
+
+// A step whose connection cannot be used because the store fails tries again for as long
+// as it takes, without using up its attempts or the time of the run. A connection that
+// turns out to be broken then is waited for as usual.
+func TestStoreFailsWhenConnectionIsUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.store)
+		w.connections.stuck.Store(true)
+		id := w.startRun(w.workflow(shopStep), "{}")
+		synctest.Wait()
+		if step := w.get(id).Steps[0]; step.Status != run.StepWaiting || step.Error != nil || !strings.Contains(step.Reason, shop) {
+			t.Errorf("%+v", step)
+		}
+		time.Sleep(time.Hour)
+		if uses := w.connections.uses.Load(); uses < 100 || uses > 200 {
+			t.Errorf("it was tried %d times", uses)
+		}
+		w.connections.broken.Store(true)
+		w.connections.stuck.Store(false)
+		time.Sleep(time.Minute)
+		if step := w.get(id).Steps[0]; step.Status != run.StepWaiting || step.Error != nil || !strings.Contains(step.Reason, "reconnected") {
+			t.Errorf("%+v", step)
+		}
+		w.connections.stuck.Store(true)
+		time.Sleep(10 * time.Minute)
+		w.connections.broken.Store(false)
+		w.connections.stuck.Store(false)
+		if d := w.endOf(id); d.Status != run.Succeeded || d.Steps[0].Attempt != 1 {
+			t.Errorf("%s %+v", d.Status, d.Error)
 		}
 	})
 }

@@ -272,9 +272,12 @@ func (d *driver) apply(r result) {
 		r.err = d.state.operate(r.at, *r.result.Operation)
 	}
 	broken, _ := errors.AsType[*connection.BrokenError](r.err)
+	unstored, _ := errors.AsType[*connection.StoreError](r.err)
 	switch {
 	case broken != nil:
 		d.state.waitForConnection(r.at, broken)
+	case unstored != nil:
+		d.retryConnection(r.at, unstored)
 	case r.err != nil:
 		d.state.handleFailure(r.at, r.err)
 	case r.result.Wait != nil:

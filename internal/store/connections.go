@@ -294,8 +294,8 @@ func (s *Store) WarnConnection(ctx context.Context, c connection.Connection, war
 func (s *Store) ClaimRenewal(ctx context.Context, claim connection.Claim) (claimed bool, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE connections SET renewing_node = $1, renewing_to = $2 WHERE id = $3 AND workspace_id = $4 AND epoch = $5 AND (status <> 'needs_reconnect' OR $7)
-			AND (renewing_to IS NULL OR renewing_to <= $6 OR `+s.queue.NodeIsGone("renewing_node", "$1")+`)`,
-			claim.Node, claim.Until, claim.ID, claim.WorkspaceID, claim.Epoch, claim.At, claim.Broken)
+			AND (renewing_to IS NULL OR renewing_to <= $6 OR renewing_node = $1 AND renewing_to = $8 OR `+s.queue.NodeIsGone("renewing_node", "$1")+`)`,
+			claim.Node, claim.Until, claim.ID, claim.WorkspaceID, claim.Epoch, claim.At, claim.Broken, claim.Extends)
 		claimed = n == 1
 		return err
 	})

@@ -182,6 +182,13 @@ func testClaimRenewal(t *testing.T, w *harness) {
 	claim := func(at time.Time) (bool, error) { return w.ClaimRenewal(ctx, newClaim(made, "node_1", at)) }
 	equal(t, "winners of 32", concurrently(t, 32, func(int) (bool, error) { return claim(now) }), 1)
 	returns(claim(now.Add(59*time.Second)))(t, "before it ends", false)
+	extended := newClaim(made, "node_1", now.Add(30*time.Second))
+	extended.Extends = newClaim(made, "node_1", now.Add(time.Second)).Until
+	returns(w.ClaimRenewal(ctx, extended))(t, "extend another claim", false)
+	extended.Extends = newClaim(made, "node_1", now).Until
+	returns(w.ClaimRenewal(ctx, extended))(t, "extend it", true)
+	returns(claim(now.Add(time.Minute)))(t, "after the end that it had before", false)
+	now = now.Add(30 * time.Second)
 	later := now.Add(time.Minute)
 	returns(claim(later))(t, "after it ended", true)
 

@@ -1687,7 +1687,8 @@ export interface paths {
          *     exchanges `code` for a token, makes the connection or reconnects it, and redirects to `/connections/done` with
          *     `state` and `connection`, its id. On failure nothing changes, and it redirects there with `state`, with `message`,
          *     which says what to do, and with `error`, a code: `consent_expired`, `consent_refused`, `connection_exists`,
-         *     `plan_limit_exceeded`, `unauthorized` without a session, or any other.
+         *     `plan_limit_exceeded`, `unauthorized` without a session, or any other. With `unavailable`, the service may have
+         *     allowed the access, and it is stored as soon as the database works; `message` says so.
          *
          *     If a connection is reconnected with another account than it had, nothing changes yet: it redirects with `confirm`,
          *     the name of the connection, `account` and `replaces`. `POST /ui/v1/connections/confirm` completes it.
