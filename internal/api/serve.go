@@ -274,7 +274,7 @@ func (s *Server) clientError(c *caller, err error) *fault.Error {
 		f = fault.New(fault.Internal, "the service failed to handle the request").Because(err)
 	}
 	switch status := f.Code.Status(); {
-	case status == http.StatusServiceUnavailable: // temporary, and the client is told
+	case status == http.StatusServiceUnavailable || f.Code == fault.StorageFull: // temporary, and the client is told
 		s.Log.Warn("request rejected", "request_id", c.requestID, "error", err)
 	case f.Code == fault.RunFailed: // a failed workflow is not a failure of the service
 	case status >= http.StatusInternalServerError:

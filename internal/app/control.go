@@ -73,7 +73,7 @@ func (s *Server) serveCommands(ctx context.Context) {
 			fmt.Fprintf(stderr, "stepmill: %v\n", err)
 			return 1
 		}
-		admin.serverURL, admin.files, admin.diskTimeout = s.publicURL, s.files, s.config.DiskTimeout
+		admin.serverURL, admin.files, admin.diskTimeout, admin.diskReserve = s.publicURL, s.files, s.config.DiskTimeout, s.disk.reserve
 		admin.openPlace = func() (filesPlace, error) { return s.filesPlace, nil }
 		return s.commands.run(ctx, admin, args, stdout, stderr)
 	})

@@ -99,8 +99,12 @@ func (s *Server) newFiles(ctx context.Context, data config.Data) (*file.Service,
 	if err := checkFilesPlace(ctx, s.data.core, place, mayMove); err != nil {
 		return nil, err
 	}
+	admit := s.disk.admitFile
+	if place.name != directoryPlace {
+		admit = nil // another disk, or none
+	}
 	files := file.NewService(file.Config{
-		Store: s.data.store, Blobs: place.blobs, Keys: s.data.vault, Capacity: place.capacity, Exclusive: place.name == directoryPlace, Log: s.log,
+		Store: s.data.store, Blobs: place.blobs, Keys: s.data.vault, Capacity: place.capacity, Exclusive: place.name == directoryPlace, Log: s.log, Admit: admit,
 		KeepBytes: func() bool { return keepsPrevious(data, place) },
 	})
 	s.filesPlace = place

@@ -39,7 +39,7 @@ func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 	}
 	m.Set(telemetry.Ready, ready)
 	if s.data.lite != nil {
-		counts := map[string]int64{warnLogSize: 0}
+		counts := map[string]int64{warnLogSize: 0, warnDiskSpace: 0}
 		for _, w := range s.disk.warnings() {
 			counts[w.reason] = 1
 		}
@@ -169,6 +169,7 @@ func (s *Server) collectDatabaseFiles(m *telemetry.Scrape) {
 	m.Set(telemetry.SQLiteLog, float64(files.LogBytes))
 	if files.Free >= 0 {
 		m.Set(telemetry.DiskFree, float64(files.Free))
+		m.Set(telemetry.DiskReserve, float64(s.disk.reserve))
 	}
 }
 

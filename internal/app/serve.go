@@ -103,7 +103,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := s.data.open(ctx, data, s.config, s.notify(), s.log); err != nil {
 		return s, err
 	}
-	s.disk.db = s.data.lite
+	s.disk.open(ctx, s.data.lite, s.config.DiskReserve)
 	for _, apply := range options {
 		apply(s)
 	}
@@ -155,10 +155,10 @@ func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
 	s := &Server{
 		config: serve, log: log, node: uid.New(uid.Node), role: role,
 		front:   front{config: serve, log: log},
-		disk:    disk{log: log},
 		changes: changes{watchers: run.NewWatchers(), runs: pubsub.NewBroker(), events: pubsub.NewBroker()},
 	}
 	s.runner.data, s.runner.log, s.runner.counts = &s.data, log, newRunCounts()
+	s.disk.log, s.disk.awaitsSpace = log, s.runner.awaitsSpace.Load
 	return s
 }
 
@@ -201,6 +201,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	}
 	s.runner.runs = run.NewService(st, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
 	s.runner.runs.QueuedInMemory(queued)
+	s.runner.runs.AdmitStarts(s.disk.admitRun)
 	s.runner.engine = engine.New(engine.Config{
 		Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.holdsLease, Log: s.log,
 	})
@@ -425,9 +426,6 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 	if s.data.starts.safe {
 		return errSafeMode
-	}
-	if s.runner.awaitsSpace.Load() {
-		return errAwaitsSpace
 	}
 	if s.runner.engine.Stuck() >= maxStuck {
 		return fmt.Errorf("%d actions are still running after their timeout: restart the service", maxStuck)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,6 +93,7 @@ type Serve struct {
 	ConnsPerAddress     int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client, an IPv4 address or an IPv6 /64, except loopback and trusted proxies (default: ${default})."`
 	StreamsPerWorkspace int           `env:"STEPMILL_STREAMS_PER_WORKSPACE" default:"100" placeholder:"N" help:"Open event streams allowed per workspace (default: ${default})."`
 	DiskTimeout         time.Duration `env:"STEPMILL_DISK_TIMEOUT" default:"8s" placeholder:"TIME" help:"How long a request waits for the disk of the data directory before it gets a 503, more than 2s, or 0s for no limit (default: ${default})."`
+	DiskReserve         DiskReserve   `env:"STEPMILL_DISK_RESERVE" default:"auto" placeholder:"MIB" help:"Free space on the disk of the data directory, in MiB, below which no new runs and uploads are accepted; 0 for none, auto for 512 or a tenth of a smaller disk (default: ${default})."`
 	DrainDelay          time.Duration `env:"STEPMILL_DRAIN_DELAY" default:"0s" placeholder:"TIME" help:"How long to keep serving, while reporting not ready, after a signal to stop, so that load balancers notice (default: ${default})."`
 	LeaveSafeMode       bool          `env:"STEPMILL_LEAVE_SAFE_MODE" help:"Execute runs again after the service entered safe mode because it crashed repeatedly during startup."`
 	KeepRuns            KeepRuns      `env:"STEPMILL_KEEP_RUNS" default:"plan" placeholder:"TIME" help:"How long to keep finished runs: a time such as 90d, plan for the retention of the workspace's plan, or forever (default: ${default})."`
@@ -147,6 +149,35 @@ func (k *KeepRuns) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%w, nor is it plan or forever", err)
 	}
 	return nil
+}
+
+// DiskReserve is how much of a disk is kept free. The zero value means auto.
+type DiskReserve struct {
+	mib int64
+	set bool
+}
+
+// UnmarshalText parses auto or a number of MiB.
+func (r *DiskReserve) UnmarshalText(text []byte) error {
+	*r = DiskReserve{}
+	if string(text) == "auto" {
+		return nil
+	}
+	n, err := strconv.ParseUint(string(text), 10, 31)
+	if err != nil {
+		return fmt.Errorf("%q is neither auto nor a number of MiB", text)
+	}
+	*r = DiskReserve{int64(n), true}
+	return nil
+}
+
+// Bytes returns the reserve for a disk of a size.
+func (r DiskReserve) Bytes(disk int64) int64 {
+	const mib, most, fraction = 1 << 20, 512, 10
+	if r.set {
+		return r.mib * mib
+	}
+	return max(0, min(most*mib, disk/fraction))
 }
 
 // Network is an address range or a single address.

@@ -51,6 +51,7 @@ type Service struct {
 	started      time.Time
 	orphansFound time.Time // when orphans were looked for last
 	kept         kept
+	admit        func(inRun bool) error
 }
 
 // Config holds what a Service needs.
@@ -63,7 +64,10 @@ type Config struct {
 	Exclusive bool
 	// KeepBytes reports whether no bytes may be deleted for now; nil: never.
 	KeepBytes func() bool
-	Log       *slog.Logger
+	// Admit returns an error while there is too little space for more bytes, of uploads
+	// or of files that runs create; nil: there is always enough.
+	Admit func(inRun bool) error
+	Log   *slog.Logger
 }
 
 // NewService returns a service.
@@ -76,6 +80,9 @@ func NewService(c Config) *Service {
 		reserved: newReservations(), fileBytes: cmp.Or(c.Capacity.FileBytes, math.MaxInt64),
 	}
 	s.kept.while = c.KeepBytes
+	if s.admit = c.Admit; s.admit == nil {
+		s.admit = func(bool) error { return nil }
+	}
 	if c.Exclusive {
 		s.started = clock.Now()
 	}

@@ -54,6 +54,9 @@ func (s *Service) Create(ctx context.Context, o Owner, name, mediaType string) (
 // counts against the limits already while it is written.
 func (s *Service) create(ctx context.Context, o Owner, f File, atMost int64, counted bool) (*Writer, error) {
 	txn.MustBeOutside(ctx)
+	if err := s.admit(o.RunID != ""); err != nil {
+		return nil, err
+	}
 	release, err := s.writers.Acquire(ctx, o.WorkspaceID)
 	if err != nil {
 		return nil, err
@@ -109,6 +112,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 func (w *Writer) write(p []byte) error {
 	if int64(len(p)) > w.atMost-w.written {
 		return w.service.tooLarge(w.owner.Plan)
+	}
+	if err := w.service.admit(w.owner.RunID != ""); err != nil {
+		return err
 	}
 	for _, c := range w.claims {
 		if err := c.grow(int64(len(p))); err != nil {

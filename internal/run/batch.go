@@ -84,6 +84,9 @@ func (s *Service) prepareAll(ctx context.Context, b Batch) (ready Starts, reject
 // tryAll writes the runs. It returns nil if their workflow has changed in the
 // meantime.
 func (s *Service) tryAll(ctx context.Context, ready Starts) ([]string, error) {
+	if err := s.admit(); err != nil {
+		return nil, err
+	}
 	plan := ready.Starts[0].Plan
 	for i := range ready.Starts {
 		var room bool

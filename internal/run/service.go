@@ -116,6 +116,7 @@ type Service struct {
 	completions CompletionSource
 	queue       Queue
 	queued      func(runID string) bool
+	admit       func() error
 	changes     *pubsub.Broker // keyed by run id
 	closing     chan struct{}
 }
@@ -123,7 +124,7 @@ type Service struct {
 // NewService returns a service. The topics of changes are the ids of runs.
 func NewService(store Store, programs Programs, completions CompletionSource, queue Queue, changes *pubsub.Broker) *Service {
 	return &Service{
-		store: store, programs: programs, completions: completions, queue: queue, queued: func(string) bool { return false }, changes: changes,
+		store: store, programs: programs, completions: completions, queue: queue, queued: func(string) bool { return false }, admit: func() error { return nil }, changes: changes,
 		closing: make(chan struct{}),
 	}
 }
@@ -131,6 +132,10 @@ func NewService(store Store, programs Programs, completions CompletionSource, qu
 // QueuedInMemory sets the function that reports whether a run waits in memory to be
 // executed. Without it, the store knows which runs wait.
 func (s *Service) QueuedInMemory(queued func(runID string) bool) { s.queued = queued }
+
+// AdmitStarts sets a function that returns an error while no new runs may start. The runs
+// that steps start are not new in this sense: without them, runs in flight could not end.
+func (s *Service) AdmitStarts(admit func() error) { s.admit = admit }
 
 // Close ends every Await, because the process is about to stop.
 func (s *Service) Close() { close(s.closing) }

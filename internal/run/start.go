@@ -225,6 +225,11 @@ func (s *Service) applyProgram(ctx context.Context, start *Start) error {
 // meantime.
 func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Started, bool, error) {
 	r := start.Run
+	if r.Parent == nil {
+		if err := s.admit(); err != nil {
+			return Started{}, false, err
+		}
+	}
 	var room bool
 	if start.Node, room = s.queue.Reserve(r.WorkspaceID, r.ID, start.Plan.Limits().QueuedRuns); !room {
 		return Started{}, false, queueFull(start.Plan)

@@ -76,6 +76,7 @@ const (
 	SQLiteBytes       Name = "stepmill_sqlite_file_bytes"
 	SQLiteLog         Name = "stepmill_sqlite_wal_bytes"
 	DiskFree          Name = "stepmill_disk_free_bytes"
+	DiskReserve       Name = "stepmill_disk_reserve_bytes"
 
 	FileBytes          Name = "stepmill_file_bytes_total"
 	FilesWritten       Name = "stepmill_files_written_total"
@@ -145,6 +146,7 @@ var metrics = []Metric{
 	{SQLiteBytes, Gauge, nil, "Size of the database file."},
 	{SQLiteLog, Gauge, nil, "Size of the write-ahead log."},
 	{DiskFree, Gauge, nil, "Free space on the disk of the data directory."},
+	{DiskReserve, Gauge, nil, "Free space below which no new runs and uploads are accepted."},
 
 	{FileBytes, Counter, []string{"direction"}, "Bytes of files written (in) and read (out)."},
 	{FilesWritten, Counter, nil, "Files whose bytes were stored, including parts of resumable uploads."},

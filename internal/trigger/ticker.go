@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/pubsub"
 )
 
@@ -19,8 +20,10 @@ const (
 	// maxSleep is the longest time between two reads of the store: clocks can
 	// change, and other nodes arm triggers too.
 	maxSleep = time.Minute
-	// RetryDelay is the delay after a failure.
+	// RetryDelay is the delay after a failure, fullDelay the one while the disk has no
+	// space for new runs.
 	RetryDelay = time.Second
+	fullDelay  = 10 * time.Second
 )
 
 // DueWork defines the work of a ticker: how to read due items and how to handle
@@ -102,8 +105,13 @@ func (k *Ticker[T]) runDue(ctx context.Context) {
 			k.readFailed(ctx, now, err)
 			return
 		}
-		if failures := k.handleAll(ctx, due, now); failures > 0 {
+		switch failures, full := k.handleAll(ctx, due, now); {
+		case failures > 0:
 			k.wakeBy(now.Add(RetryDelay))
+			return
+		case full:
+			k.log.Warn("triggers are postponed because the disk is full", "type", k.work.Name)
+			k.wakeBy(now.Add(fullDelay))
 			return
 		}
 		if len(due) < batchSize {
@@ -119,18 +127,23 @@ func (k *Ticker[T]) runDue(ctx context.Context) {
 }
 
 // handleAll handles due items concurrently, so that they share commits. It returns
-// the number of failures.
-func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) int {
+// the number of failures, and whether items are postponed because the disk is full.
+func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) (failed int, full bool) {
 	var (
-		failures atomic.Int64
-		workers  sync.WaitGroup
+		failures  atomic.Int64
+		postponed atomic.Bool
+		workers   sync.WaitGroup
 	)
 	slots := make(chan struct{}, concurrency)
 	for _, item := range due {
 		slots <- struct{}{}
 		workers.Go(func() {
 			defer func() { <-slots }()
-			if err := k.work.Handle(ctx, item, now); err != nil {
+			err := k.work.Handle(ctx, item, now)
+			switch {
+			case fault.Is(err, fault.StorageFull):
+				postponed.Store(true)
+			case err != nil:
 				failures.Add(1)
 				if ctx.Err() == nil {
 					k.log.Error("cannot fire a trigger", "type", k.work.Name, "error", err)
@@ -139,7 +152,7 @@ func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) int {
 		})
 	}
 	workers.Wait()
-	return int(failures.Load())
+	return int(failures.Load()), postponed.Load()
 }
 
 func (k *Ticker[T]) readFailed(ctx context.Context, now time.Time, err error) {

@@ -55,7 +55,7 @@ func (db *DB) makeCopy(ctx context.Context, spare int64, progress func()) (path 
 	for more := true; more && err == nil; progress() {
 		failpoint.Hit(failpoint.MidCopy, "")
 		more, err = c.step(ctx)
-		if free := freeBytes(dir); isFull(err) || err == nil && free >= 0 && free < spare {
+		if free, _ := db.Space(); isFull(err) || err == nil && free >= 0 && free < spare {
 			err = noSpaceForCopy(dir, db.Files().Bytes, spare)
 		}
 	}

@@ -2,4 +2,4 @@
 
 package sqlite
 
-func freeBytes(string) int64 { return -1 }
+func diskSpace(string) (free, total int64) { return -1, -1 }

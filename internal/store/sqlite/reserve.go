@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 const (
@@ -52,6 +54,19 @@ func keepReserve(dir string) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		_ = os.Remove(path)
 	}
+}
+
+// Full reports whether a write has failed for lack of space since the last successful
+// Probe.
+func (db *DB) Full() bool { return db.writer.full.Load() }
+
+// Probe writes a page, to find out whether there is space for it.
+func (db *DB) Probe(ctx context.Context) error {
+	err := db.Write(ctx, func(c database.Conn) error { return c.Do("UPDATE installation SET id = id") })
+	if err == nil {
+		db.writer.full.Store(false)
+	}
+	return err
 }
 
 // isFull reports whether an error means that there is no space left. SQLite has a

@@ -96,9 +96,14 @@ type Files struct {
 	Free     int64 // space left on the disk; -1 if unknown
 }
 
+// Space returns the space left on the disk of the database and the size of the disk, or
+// -1 if they are unknown.
+func (db *DB) Space() (free, total int64) { return diskSpace(db.path) }
+
 // Files returns the disk space that the database takes.
 func (db *DB) Files() Files {
-	files := Files{LogBytes: db.writer.log.size(), Free: freeBytes(db.path)}
+	free, _ := db.Space()
+	files := Files{LogBytes: db.writer.log.size(), Free: free}
 	if info, err := os.Stat(db.path); err == nil {
 		files.Bytes = info.Size()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -40,6 +41,8 @@ type writer struct {
 	tasks     chan func() // that need the connection outside of any transaction
 	done      chan struct{}
 	busy      stopwatch // with a commit, or with maintenance
+	// full is true after a write has failed for lack of space, until Probe succeeds.
+	full atomic.Bool
 }
 
 type writeRequest struct {
@@ -195,6 +198,9 @@ func (w *writer) commit(group []*writeRequest) error {
 	}
 	w.counts.group(group, time.Since(begun), err)
 	for _, r := range group {
+		if fault.Is(r.err, fault.StorageFull) {
+			w.full.Store(true)
+		}
 		r.done <- r.err
 	}
 	switch {

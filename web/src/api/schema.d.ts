@@ -7547,7 +7547,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The disk of the installation is full. Nothing was changed. */
+        /** @description The disk of the installation is full or almost full. Nothing was changed. */
         StorageFull: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
