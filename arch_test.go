@@ -29,7 +29,7 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock cron decimal expr failpoint fairqueue fault jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn uid"
+	base   = "clock cron decimal descriptor expr failpoint fairqueue fault jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn uid"
 	domain = "account action audit auth connection event file gallery idempotency integration node run secret state table trigger usage vault webhook workflow"
 )
 
@@ -48,6 +48,7 @@ var rules = []rule{
 	{pkg: "clock", may: base},
 	{pkg: "cron", may: base},
 	{pkg: "decimal", may: base},
+	{pkg: "descriptor", may: base},
 	{pkg: "expr", may: base},
 	{pkg: "failpoint", may: base},
 	{pkg: "fairqueue", may: base},

@@ -31,7 +31,7 @@ func (c addressedConn) RemoteAddr() net.Addr {
 func acceptFrom(t *testing.T, from ...string) int {
 	t.Helper()
 	inner := &fakeListener{conns: make(chan net.Conn, len(from))}
-	l := LimitConns(inner, 2, nil)
+	l := LimitConns(inner, 2, nil, nil)
 	for _, address := range from {
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { _ = theirs.Close() })
@@ -66,15 +66,18 @@ func TestConnectionsPerClient(t *testing.T) {
 	}
 }
 
-// fullServer serves with a limit of three connections in total. A request to /hold
-// gets its response when release is called.
+// fullServer serves with a limit of three connections in total and a spare one. A request
+// to /hold gets its response when release is called.
 func fullServer(t *testing.T) (dial func() net.Conn, release func(), shutdown func() error) {
 	t.Helper()
 	inner := &fakeListener{conns: make(chan net.Conn, 10)}
-	l := LimitConns(inner, 100, nil)
-	l.maxConns = 3
+	l := LimitConns(inner, 100, nil, nil)
+	l.maxConns, l.maxSpare = 3, 1
 	held := make(chan struct{})
-	server := &http.Server{ConnState: l.TrackState, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ConnState: l.TrackState, ConnContext: l.MarkSpare, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isSpare(r.Context()) {
+			w.Header().Set("Connection", "close")
+		}
 		if r.URL.Path == "/hold" {
 			<-held
 		}
@@ -139,7 +142,14 @@ func TestNewConnectionReplacesTheOldestIdleOne(t *testing.T) {
 		wantClosed(t, "the only idle client", used, true)
 		send(t, last, "/hold")
 
-		waiting := dial() // none is idle
+		first, second := dial(), dial() // none is idle
+		wantClosed(t, "a spare client that never sent anything", first, true)
+		send(t, second, "/")
+		receive(t, second)
+		wantClosed(t, "a spare client after the response", second, true)
+		spare := dial()
+		send(t, spare, "/hold")
+		waiting := dial() // not even the spare one is silent
 		release()
 		receive(t, busy) // is idle now, and thereby makes room
 		send(t, waiting, "/")
@@ -158,7 +168,7 @@ func TestCloseEndsAWaitingAccept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dial, release, shutdown := fullServer(t)
-		for range 3 {
+		for range 4 {
 			send(t, dial(), "/hold")
 		}
 		waiting := dial()
@@ -177,7 +187,7 @@ func TestLimitedConnClosesWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := LimitConns(inner, 1, nil)
+	l := LimitConns(inner, 1, nil, nil)
 	defer func() { _ = l.Close() }()
 	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
 	if err != nil {

@@ -79,6 +79,13 @@ func (s *Server) respond(out *recorder, r *http.Request, c *caller) {
 		s.logRequest(r, out, c, took)
 	}()
 	s.setCommonHeaders(out.Header(), c)
+	if isSpare(r.Context()) {
+		out.Header().Set("Connection", "close")
+	}
+	if isSpare(r.Context()) && r.URL.Path != healthPath && r.URL.Path != readyPath {
+		s.fail(out, c, fault.New(fault.Unavailable, "the server has no connections or file descriptors left; try again").After(time.Second))
+		return
+	}
 	if route, token := s.publicRouteFor(r.URL.Path); route != nil {
 		s.servePublic(out, r, c, route, token)
 		return

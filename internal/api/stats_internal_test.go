@@ -119,7 +119,7 @@ func TestStreamStats(t *testing.T) {
 func TestRejectedConnectionStats(t *testing.T) {
 	t.Parallel()
 	far := &fakeListener{conns: make(chan net.Conn, 3)}
-	l := LimitConns(far, 2, nil)
+	l := LimitConns(far, 2, nil, nil)
 	var closed []net.Conn
 	for range 3 {
 		ours, theirs := net.Pipe()

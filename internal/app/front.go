@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/descriptor"
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
@@ -40,7 +41,9 @@ func (f *front) listen(ctx context.Context, sources ...telemetry.Source) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", f.config.Listen, err)
 	}
-	f.listener = api.LimitConns(listener, f.config.ConnsPerAddress, config.Prefixes(f.config.TrustedProxy))
+	f.listener = api.LimitConns(listener, f.config.ConnsPerAddress, config.Prefixes(f.config.TrustedProxy), func() {
+		f.log.Error("the process has too few file descriptors: it answers health checks, and rejects other requests. Raise its limit, such as with ulimit -n or LimitNOFILE", "limit", descriptor.Limit())
+	})
 	return f.listenForMetrics(ctx, sources...)
 }
 
@@ -114,7 +117,7 @@ func (f *front) serveMetrics(ready func(context.Context) error, warnings func() 
 	}
 	f.log.Info("metrics are served", "address", f.metrics.Addr().String())
 	server := f.telemetry.HTTP(telemetry.Options{Ready: ready, Warnings: warnings, Profiles: f.config.MetricsPprof})
-	limited := api.LimitConns(f.metrics, metricsConns, nil)
+	limited := api.LimitConns(f.metrics, metricsConns, nil, nil)
 	server.ConnState = limited.TrackState
 	go func() {
 		if err := server.Serve(limited); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -139,7 +142,7 @@ func (f *front) serve(ctx, work context.Context, databaseEnded <-chan struct{}, 
 		return nil
 	}
 	server := f.api.HTTP()
-	server.ConnState = f.listener.TrackState
+	server.ConnState, server.ConnContext = f.listener.TrackState, f.listener.MarkSpare
 	serving := make(chan error, 1)
 	go func() {
 		serving <- server.Serve(f.listener)

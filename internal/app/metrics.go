@@ -71,6 +71,7 @@ func (s *Server) collectAPI(_ context.Context, m *telemetry.Scrape) {
 	m.SetAll(telemetry.HTTPErrors, stats.Errors)
 	m.Set(telemetry.HTTPStreams, float64(stats.Streams))
 	m.Set(telemetry.HTTPConnections, float64(s.front.listener.Open()))
+	m.Set(telemetry.HTTPConnectionsSpare, float64(s.front.listener.Spared()))
 	m.Set(telemetry.HTTPConnectionsRefused, float64(s.front.listener.Rejected()))
 }
 

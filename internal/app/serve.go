@@ -18,6 +18,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/descriptor"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
@@ -423,6 +424,9 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 	if s.data.lite != nil && s.data.lite.Busy() > maxCommit {
 		return fmt.Errorf("the disk does not respond: a commit or a read has taken longer than %s", maxCommit)
+	}
+	if s.front.listener != nil && s.front.listener.IsShort() {
+		return fmt.Errorf("the process has too few file descriptors: raise its limit of %d", descriptor.Limit())
 	}
 	if s.data.starts.safe {
 		return errSafeMode

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/descriptor"
 	"github.com/stepmill/stepmill/internal/failpoint"
 )
 
@@ -110,6 +111,9 @@ func (l listener) Close() error {
 	return os.Remove(l.path)
 }
 
+// reservedConns is how many commands can run if there are no file descriptors left.
+const reservedConns = 2
+
 // acceptPause is how long Serve waits after it could not accept a connection.
 const acceptPause = 100 * time.Millisecond
 
@@ -129,17 +133,22 @@ func Serve(ctx context.Context, listener net.Listener, handle Handler) {
 	defer func() { <-closed }()
 	var running sync.WaitGroup
 	defer running.Wait()
+	reserve := descriptor.NewReserve(reservedConns, nil)
+	defer reserve.Close()
 	for {
-		conn, err := listener.Accept()
+		conn, giveBack, err := reserve.Accept(listener, nil)
 		if err != nil {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(acceptPause): // such as too many open files
+			case <-time.After(acceptPause):
 			}
 			continue
 		}
 		running.Go(func() {
+			if giveBack != nil {
+				defer giveBack()
+			}
 			defer func() { _ = conn.Close() }()
 			serveOne(ctx, conn, handle)
 		})

@@ -39,6 +39,7 @@ const (
 	HTTPErrors             Name = "stepmill_http_errors_total"
 	HTTPStreams            Name = "stepmill_http_streams"
 	HTTPConnections        Name = "stepmill_http_connections"
+	HTTPConnectionsSpare   Name = "stepmill_http_connections_spare_total"
 	HTTPConnectionsRefused Name = "stepmill_http_connections_refused_total"
 
 	RunsStarted Name = "stepmill_runs_started_total"
@@ -109,6 +110,7 @@ var metrics = []Metric{
 	{HTTPErrors, Counter, []string{"code"}, "Requests that were rejected or failed, by error code."},
 	{HTTPStreams, Gauge, nil, "Open event streams."},
 	{HTTPConnections, Gauge, nil, "Open client connections."},
+	{HTTPConnectionsSpare, Counter, nil, "Connections that only health checks could use, because the process had no connections or file descriptors left."},
 	{HTTPConnectionsRefused, Counter, nil, "Connections that were rejected because the client address had too many open."},
 
 	{RunsStarted, Counter, nil, "Runs accepted by this node."},

@@ -74,6 +74,8 @@ type Options struct {
 	Release int
 	// Binary is another program than the one under test, such as an earlier release.
 	Binary string
+	// OpenFiles limits the file descriptors of the process, unless it is zero.
+	OpenFiles int
 	// CountLines has texts. The log lines that contain them are counted.
 	CountLines []string
 }
@@ -161,6 +163,9 @@ func Spawn(o Options) (*Server, error) {
 	env = append([]string{"STEPMILL_DISK_TIMEOUT=" + Timeout.String()}, env...)
 	if OnPostgres() && o.Database == "" {
 		env = append([]string{"STEPMILL_NODE_LEASE=" + lease, "STEPMILL_DATABASE_TIMEOUT=" + Timeout.String()}, env...)
+	}
+	if o.OpenFiles > 0 {
+		path, args = "sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, o.OpenFiles), path}, args...)
 	}
 	s.cmd = exec.Command(path, args...)
 	s.cmd.Dir = o.WorkDir

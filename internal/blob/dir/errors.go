@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/blob"
+	"github.com/stepmill/stepmill/internal/descriptor"
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
@@ -22,6 +23,8 @@ func explain(operation string, err error) error {
 		return fault.New(fault.StorageFull, "the server's disk is full; the file was not stored").Because(err)
 	case errors.Is(err, syscall.EROFS):
 		return fault.New(fault.StorageReadOnly, "the server's disk is read-only; nothing was changed").Because(err).After(10 * time.Second)
+	case descriptor.IsShortage(err):
+		return fault.New(fault.Unavailable, "the server has no file descriptors left; try again").Because(err).After(time.Second)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w: %w", operation, blob.ErrDenied, err)
 	}
