@@ -102,7 +102,8 @@ type Request struct {
 	// MaskedInput is the input as the run stores it. Actions that store their input
 	// elsewhere use it, so that no masked value gets there.
 	MaskedInput map[string]any
-	Now         time.Time
+	// Now is the time of day.
+	Now time.Time
 	// Workspace is the id of the workspace of the run.
 	Workspace string
 	// IdempotencyKey identifies this step of this run. It is the same for every
@@ -115,8 +116,10 @@ type Request struct {
 	// Began is when the step began. It is the same for every attempt, even after
 	// a crash.
 	Began time.Time
-	// WokenAt is the time the step waited for, if it resumes after a wait.
+	// WokenAt is the steady time that the step waited for, if it resumes after a wait.
 	WokenAt time.Time
+	// Left is how much is left of the longest wait, if the step resumes before its end.
+	Left time.Duration
 	// Answer is the answer the step waited for, or the result of its operation; nil if
 	// none has arrived.
 	Answer map[string]any
@@ -246,13 +249,17 @@ func Object(output any) map[string]any {
 
 // Wait suspends the step. The action runs again when the wait is over.
 type Wait struct {
-	// Until is when the step resumes at the latest.
+	// For is how long the step waits at most, however the clock is set meanwhile.
+	For time.Duration
+	// Until is the time of day that the step waits for instead. If the clock is set
+	// meanwhile, the action may run too early, and waits again.
 	Until  time.Time
 	Reason string
 	// Awaits is what can end the wait earlier, if anything.
 	Awaits Awaits
-	// Deadline is when the action stops waiting, if it may wait again after Until.
-	Deadline time.Time
+	// Longest is after what time the action stops waiting, if it may wait again after
+	// For.
+	Longest time.Duration
 }
 
 // Awaits is what a step waits for in addition to a time.
@@ -262,6 +269,7 @@ type Awaits string
 const (
 	AwaitsAnswer Awaits = "answer" // from a person or another service
 	AwaitsRun    Awaits = "run"    // the end of a run that it started
+	AwaitsTime   Awaits = "time"   // a time of day, which comes sooner if the clock is set
 )
 
 // A broken connection is awaited by its name: see [AwaitsConnection].

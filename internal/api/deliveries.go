@@ -53,7 +53,7 @@ type deliveryDetail struct {
 func showDelivery(d webhook.Delivery) deliveryBody {
 	body := deliveryBody{
 		ID: d.ID, WebhookID: d.WebhookID, EventID: d.EventID, Event: d.Event, WorkflowID: orNull(d.WorkflowID), RunID: orNull(d.RunID), Sample: d.Sample,
-		Status: d.Status, AttemptCount: d.Attempts, NextAt: clock.FormatPtr(d.NextAt), CreatedAt: clock.Format(d.CreatedAt), FinishedAt: clock.FormatPtr(d.FinishedAt),
+		Status: d.Status, AttemptCount: d.Attempts, NextAt: clock.FormatPtr(clock.WallPtr(d.NextAt)), CreatedAt: clock.Format(d.CreatedAt), FinishedAt: clock.FormatPtr(d.FinishedAt),
 	}
 	if d.Last != nil {
 		last := showDeliveryAttempt(*d.Last)

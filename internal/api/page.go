@@ -112,8 +112,8 @@ func viewOf(a run.LinkedStep) pageView {
 	switch status.State {
 	case run.Open:
 		view.Title, view.Open = "Your decision is needed", true
-		view.Until = formatTime(a.Step.Until())
-		if until := a.Step.Until(); until != nil {
+		view.Until = formatTime(a.Step.WaitsUntil())
+		if until := a.Step.WaitsUntil(); until != nil {
 			view.Left = timeLeft(until.Sub(clock.Now()))
 		}
 	case run.NotYetOpen:

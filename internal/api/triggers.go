@@ -34,7 +34,7 @@ type triggerNote struct {
 // showTrigger converts a trigger. Callers who may write also see its URL.
 func (s *Server) showTrigger(ctx context.Context, t trigger.Trigger) (triggerState, error) {
 	state := triggerState{
-		ID: t.ID, Type: t.Type, Active: t.Active, NextRunAt: clock.FormatPtr(t.NextAt),
+		ID: t.ID, Type: t.Type, Active: t.Active, NextRunAt: clock.FormatPtr(t.DueAt()),
 		LastFiredAt: clock.FormatPtr(t.FiredAt), LastRunID: orNull(t.RunID), LastError: showNote(t.Error), NotFired: showNote(t.NotFired),
 	}
 	if !auth.Grants(actorOf(ctx).Scopes, auth.Write) {

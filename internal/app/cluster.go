@@ -86,6 +86,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 			c.notifier.SetSingleNode(b.Nodes == 1)
 			s.data.pg.SetSingleNode(b.Nodes == 1)
 		},
+		OnClockJump: s.onClockJump,
 	}, registry{s.data.pg}, queue, executor{s, c}, s.log)
 	if err := c.member.Join(ctx); err != nil {
 		return nil, fmt.Errorf("join the cluster: %w", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -51,6 +52,9 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 		return nil, err
 	}
 	if err = c.checkImportComplete(ctx); err == nil {
+		err = c.resumeClock(ctx)
+	}
+	if err == nil {
 		c.vault, err = vault.New(master, c.store)
 	}
 	if err == nil {
@@ -61,6 +65,20 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 	}
 	c.auth, c.accounts = auth.NewService(c.store, c.vault), account.NewService(c.store)
 	return c, nil
+}
+
+// resumeClock continues the steady time of an installation. With a shared database,
+// openShared has done that.
+func (c *core) resumeClock(ctx context.Context) error {
+	if c.lite == nil {
+		return nil
+	}
+	record, err := c.store.ServiceClock(ctx)
+	if err != nil {
+		return fmt.Errorf("read the clock: %w", err)
+	}
+	clock.Resume(record)
+	return nil
 }
 
 // openStore opens only the database, without checking its contents.

@@ -103,7 +103,7 @@ func (h *housekeeper) checkConsents(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		if !h.leadsCleanup(ctx) {
+		if !h.leads(ctx, "tidy") {
 			continue
 		}
 		if err := h.connections.CheckEnding(ctx); err != nil {
@@ -125,7 +125,7 @@ func (h *housekeeper) sweep(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		if !h.leadsCleanup(ctx) {
+		if !h.leads(ctx, "tidy") {
 			continue
 		}
 		now := clock.Now()
@@ -160,14 +160,14 @@ func (h *housekeeper) expire(ctx context.Context, now time.Time) {
 	h.purge(ctx, func() (bool, error) { return st.PurgeAudit(ctx, now.Add(-audit.Retention), purgeBatch) })
 }
 
-// leadsCleanup reports whether this node removes old rows; in a cluster, one does.
-func (h *housekeeper) leadsCleanup(ctx context.Context) bool {
+// leads reports whether this node does a task that one node does for all.
+func (h *housekeeper) leads(ctx context.Context, task string) bool {
 	if h.data.pg == nil {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, housekeepEvery)
 	defer cancel()
-	mine, err := h.data.pg.TryLead(ctx, "tidy", h.node, 3*housekeepEvery)
+	mine, err := h.data.pg.TryLead(ctx, task, h.node, 3*housekeepEvery)
 	return err == nil && mine
 }
 

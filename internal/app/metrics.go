@@ -125,13 +125,13 @@ func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	m.SetAll(telemetry.PostgresConns, stats.Connections)
 	s.collectDatabaseFiles(m)
 	s.collectOldestTransaction(ctx, m)
-	now := clock.Now()
+	now := clock.Steady()
 	backlog, err := s.data.store.Backlog(ctx, now)
 	if err != nil {
 		m.Failed(err)
 		return
 	}
-	m.Age(telemetry.WebhookOldest, backlog.Undelivered, now)
+	m.Age(telemetry.WebhookOldest, backlog.Undelivered, clock.Now())
 	m.Age(telemetry.WebhookLate, backlog.Due, now)
 	m.Age(telemetry.RunsOldest, earliest(backlog.Ready, s.runner.dispatch.Stats().Oldest), now)
 }

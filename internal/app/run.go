@@ -19,6 +19,11 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	memberCtx, stopMember := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopMember()
 	parts, memberParts := newGroup(stopWork), newGroup(stopWork)
+	if s.cluster == nil {
+		s.checkClock(ctx, true)
+		parts.start(func() error { return s.watchClock(work) })
+	}
+	parts.start(func() error { return s.housekeeper.settleClock(work) })
 	if s.data.starts.safe {
 		s.log.Warn("the service does not execute runs", "error", errSafeMode)
 	} else if err := s.runner.start(ctx, work, parts); err != nil {

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/dispatch"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
@@ -134,7 +133,7 @@ func (r *runner) shareCapacity() {
 
 // wakeTriggers makes the triggers check what is due, since another node may have
 // changed it.
-func (r *runner) wakeTriggers() { r.firers.WakeAll(clock.Now()) }
+func (r *runner) wakeTriggers() { r.firers.WakeAll() }
 
 // close closes connections of steps and webhooks, and ends the processes of
 // scripts.

@@ -30,8 +30,9 @@ func openShared(ctx context.Context, data config.Data, migrate bool) (*postgres.
 		return nil, err
 	}
 	asked := clock.Monotonic()
-	if now, err := db.Now(ctx); err == nil { // the next query reports an error
+	if now, steady, err := db.Clock(ctx); err == nil { // the next query reports an error
 		clock.Follow(now, asked)
+		clock.Resume(steady)
 	}
 	return db, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/cron"
 	"github.com/stepmill/stepmill/internal/run"
@@ -43,7 +44,7 @@ func pulse() trigger.Type {
 		First:  func(_ string, _ workflow.CompiledTrigger, now time.Time) time.Time { return now },
 		Sample: func(string, workflow.Trigger, time.Time) (json.RawMessage, error) { return payload, nil },
 		Firer: func(d trigger.Deps) trigger.Firer {
-			return trigger.NewTicker(trigger.OfType(d.Store, "pulse", func(ctx context.Context, t trigger.Trigger, now time.Time) error {
+			return trigger.NewTicker(trigger.OfType(d.Store, "pulse", clock.Now, func(ctx context.Context, t trigger.Trigger, now time.Time) error {
 				compiled, err := trigger.Compiled(ctx, d.Store, d.Programs, t, now)
 				if err != nil || compiled == nil {
 					return err

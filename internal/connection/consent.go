@@ -403,7 +403,7 @@ func (s *Service) wakeSteps(ctx context.Context, c Connection) error {
 	ctx = context.WithoutCancel(ctx)
 	for more := true; more; {
 		var err error
-		if more, err = s.store.WakeSteps(ctx, c.WorkspaceID, c.Name, clock.Now()); err != nil {
+		if more, err = s.store.WakeSteps(ctx, c.WorkspaceID, c.Name, clock.Steady()); err != nil {
 			return err
 		}
 	}

@@ -111,7 +111,7 @@ func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 	if _, kept := s.kept.Load(old.ID); kept {
 		return nil, &StoreError{old.Name, errKept}
 	}
-	if left, cause := s.failed.left(old, clock.Now()); left > 0 {
+	if left, cause := s.failed.left(old, clock.Steady()); left > 0 {
 		return nil, &action.Failure{
 			Code: CodeUnavailable, Retryable: true, RetryAfter: left,
 			Message: fmt.Sprintf("the token of the connection %q could not be renewed, and is not requested again for a moment: %v", old.Name, cause),
@@ -120,7 +120,7 @@ func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 	waiting, cancel := context.WithTimeout(ctx, claimTime+renewalTime)
 	defer cancel()
 	for {
-		now := clock.Now()
+		now := clock.Steady()
 		claim := Claim{
 			WorkspaceID: old.WorkspaceID, ID: old.ID, Epoch: old.Epoch, Broken: old.Status == NeedsReconnect,
 			Node: s.node, At: now, Until: now.Add(claimTime),
@@ -222,7 +222,7 @@ func (s *Service) storeIssued(ctx context.Context, i issuedToken) (*opened, erro
 // wakeAfter wakes the steps that wait for a connection, if its renewal took so long that
 // another node may have found it to be broken.
 func (s *Service) wakeAfter(ctx context.Context, c *opened, claim Claim) {
-	if clock.Now().Sub(claim.At) < quickRenewal && claim.Extends.IsZero() {
+	if clock.Steady().Sub(claim.At) < quickRenewal && claim.Extends.IsZero() {
 		return
 	}
 	if err := s.wakeSteps(ctx, c.Connection); err != nil { // they find out by themselves
@@ -266,7 +266,7 @@ func (s *Service) failRenewal(ctx context.Context, old *opened, claim Claim, cau
 	if refusal, ok := errors.AsType[*tokenError](cause); ok && refusal.refuses(old.auth) {
 		failed = s.markBroken(ctx, old, refusal.Error()+": "+refusal.advice(old))
 	} else {
-		s.failed.begin(old, cause, clock.Now())
+		s.failed.begin(old, cause, clock.Steady())
 		failed = unavailable(old.Name, cause)
 	}
 	s.release(ctx, claim)

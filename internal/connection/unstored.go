@@ -137,7 +137,7 @@ func (s *Service) storeLater(i issuedToken) {
 
 // extendClaim keeps other nodes from renewing a connection whose new token is here.
 func (s *Service) extendClaim(ctx context.Context, i *issuedToken) {
-	now := clock.Now()
+	now := clock.Steady()
 	if i.claim.Until.Sub(now) > claimTime/2 {
 		return
 	}
@@ -154,7 +154,7 @@ func (s *Service) release(ctx context.Context, claim Claim) {
 		return
 	}
 	s.persist("release a renewal", claim.ID, func(ctx context.Context) error {
-		if clock.Now().After(claim.Until) { // it has ended by itself
+		if clock.Steady().After(claim.Until) { // it has ended by itself
 			return nil
 		}
 		return s.store.ReleaseRenewal(ctx, claim)

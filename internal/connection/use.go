@@ -145,7 +145,7 @@ type (
 // 401 if the credential is not the reason for it.
 func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error, wait time.Duration, call usage, judge judge) (*opened, error) {
 	judged := judge(ctx, c)
-	if pause, _ := s.rejected.left(c, clock.Now()); judged == rejected && c.hasToken() && pause == 0 {
+	if pause, _ := s.rejected.left(c, clock.Steady()); judged == rejected && c.hasToken() && pause == 0 {
 		renewed, err := s.within(ctx, c, wait, s.renew)
 		if err != nil {
 			return c, err
@@ -154,7 +154,7 @@ func (s *Service) afterRejection(ctx context.Context, c *opened, rejection error
 		if rejection = call(ctx, s.connection(c)); !isRejected(rejection) {
 			return c, rejection
 		}
-		s.rejected.begin(c, rejection, clock.Now())
+		s.rejected.begin(c, rejection, clock.Steady())
 		judged = judge(ctx, c)
 	}
 	switch judged {

@@ -219,7 +219,7 @@ func (d *driver) request(step *run.Step) (action.Request, error) {
 		State: step.State, Chunks: step.Chunks, MaxOutput: d.state.limits.OutputBytes, Plan: d.state.snap.Plan,
 	}
 	if step.WakeAt != nil {
-		req.WokenAt = *step.WakeAt
+		req.WokenAt, req.Left = *step.WakeAt, clock.UntilSteady(*step.Until())
 	}
 	value, err := expr.FromJSON(step.Input)
 	if err != nil {

@@ -114,7 +114,7 @@ func TestCheckpointThenWait(t *testing.T) {
 		w := newWorld(t)
 		w.pages.result = func(page int, r *action.Result) {
 			if page == 0 {
-				r.Wait = &action.Wait{Until: time.Now().Add(time.Hour), Reason: "the service asked for a pause"}
+				r.Wait = &action.Wait{For: time.Hour, Reason: "the service asked for a pause"}
 			}
 		}
 		w.start(w.store)

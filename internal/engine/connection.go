@@ -40,19 +40,16 @@ const (
 // waitForConnection suspends a step until its connection works again. The step fails
 // if it must not wait or has waited long enough.
 func (s *runState) waitForConnection(p stepRef, broken *connection.BrokenError) {
-	step, now, awaits := p.step(), clock.Now(), action.AwaitsConnection(broken.Name)
+	step, now, awaits := p.step(), clock.Steady(), action.AwaitsConnection(broken.Name)
 	deadline := connectionDeadline(step, awaits, now)
 	if p.compiled().OnBrokenConnection == workflow.FailIfBroken || !now.Before(deadline) {
 		s.fail(p, s.failureOf(step, &action.Failure{Code: connection.CodeBroken, Message: broken.Error()}))
 		return
 	}
-	waited := connectionPatience - deadline.Sub(now)
-	next := now.Add(min(max(waited/2, firstConnectionCheck), lastConnectionCheck))
-	if next.After(deadline) {
-		next = deadline
-	}
+	left := deadline.Sub(now)
+	next := min(max((connectionPatience-left)/2, firstConnectionCheck), lastConnectionCheck)
 	s.wait(step, action.Wait{
-		Until: next, Deadline: deadline, Awaits: awaits, Reason: fmt.Sprintf("the connection %q has to be reconnected", broken.Name),
+		For: min(next, left), Longest: left, Awaits: awaits, Reason: fmt.Sprintf("the connection %q has to be reconnected", broken.Name),
 	})
 }
 
@@ -60,7 +57,7 @@ func (s *runState) waitForConnection(p stepRef, broken *connection.BrokenError) 
 // failed, which is not one of its attempts. The commit of the wait is repeated until the
 // store works. The test of a step does not wait.
 func (d *driver) retryConnection(p stepRef, failed *connection.StoreError) {
-	step, now := p.step(), clock.Now()
+	step, now := p.step(), clock.Steady()
 	d.log.Error("the store failed; retrying", "operation", "use a connection", "step", step.Path, "error", failed)
 	reason := fmt.Sprintf("the connection %q could not be used because the database failed", failed.Name)
 	if d.isTest {
@@ -69,7 +66,7 @@ func (d *driver) retryConnection(p stepRef, failed *connection.StoreError) {
 	}
 	awaits := action.AwaitsConnection(failed.Name)
 	d.state.wait(step, action.Wait{
-		Until: now.Add(min(max(now.Sub(step.AttemptAt)/2, firstStoreCheck), lastStoreCheck)), Deadline: connectionDeadline(step, awaits, now),
+		For: min(max(now.Sub(clock.Past(step.AttemptAt))/2, firstStoreCheck), lastStoreCheck), Longest: connectionDeadline(step, awaits, now).Sub(now),
 		Awaits: awaits, Reason: reason + "; trying again",
 	})
 }
@@ -97,7 +94,7 @@ func awaitsConnection(step *run.Step) bool {
 
 // checkConnections makes the steps of a run due that wait for a connection.
 func (s *runState) checkConnections() {
-	now := clock.Now()
+	now := clock.Steady()
 	for p := range s.root.unsettled() {
 		if step := p.step(); step.Status == run.StepWaiting && awaitsConnection(step) && step.Error == nil {
 			step.WakeAt = &now

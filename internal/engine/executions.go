@@ -14,7 +14,7 @@ type executions struct {
 	pending   []stepRef             // start after the next commit
 	inFlight  map[*run.Step]stepRef // currently executing
 	results   chan result
-	busySince time.Time     // since when inFlight is not empty
+	busySince time.Time     // since when inFlight is not empty, by the monotonic clock
 	ran       time.Duration // execution time before busySince
 	limit     time.Duration // of the execution time
 }
@@ -33,7 +33,7 @@ func (x *executions) add(p stepRef) {
 // begin marks a step as executing.
 func (x *executions) begin(p stepRef) {
 	if len(x.inFlight) == 0 {
-		x.busySince = clock.Now()
+		x.busySince = clock.Monotonic()
 	}
 	x.inFlight[p.step()] = p
 }
@@ -44,7 +44,7 @@ func (x *executions) end(step *run.Step) {
 		return
 	}
 	x.ran = x.time()
-	x.busySince = clock.Now()
+	x.busySince = clock.Monotonic()
 	delete(x.inFlight, step)
 }
 
@@ -72,7 +72,7 @@ func (x *executions) time() time.Duration {
 	if len(x.inFlight) == 0 {
 		return x.ran
 	}
-	return x.ran + clock.Now().Sub(x.busySince)
+	return x.ran + time.Since(x.busySince)
 }
 
 // limitReached reports whether the run has steps to execute but no time left.

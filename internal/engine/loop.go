@@ -62,7 +62,7 @@ func (d *driver) drive(ctx context.Context) {
 // await waits for a result, an answer or the time of a waiting step. It returns
 // false if the run was aborted, or if the engine stopped and released the run.
 func (d *driver) await(ctx context.Context) bool {
-	timer := time.NewTimer(max(0, min(clock.Until(d.state.nextWake(&d.executions)), d.executions.remaining())))
+	timer := time.NewTimer(max(0, min(clock.UntilSteady(d.state.nextWake(&d.executions)), d.executions.remaining())))
 	defer timer.Stop()
 	select {
 	case <-d.nudges:
@@ -112,7 +112,7 @@ func (d *driver) drain(ctx context.Context) {
 	case d.state.root.settled():
 		d.conclude(ctx)
 	default:
-		d.commit(ctx, d.decide(run.Decision{Release: true, WakeAt: clock.Now()}))
+		d.commit(ctx, d.decide(run.Decision{Release: true, WakeAt: clock.Steady()}))
 	}
 }
 
@@ -163,4 +163,5 @@ func (d *driver) fetchAnswers(ctx context.Context) {
 	})
 	d.state.setAnswers(answers)
 	d.state.checkConnections()
+	d.state.checkTimes()
 }

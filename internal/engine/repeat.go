@@ -76,10 +76,10 @@ func (b *repeat) end(round *frame) {
 
 // rest suspends the loop until its next round.
 func (b *repeat) rest(number int, length time.Duration) {
-	until := clock.Now().Add(length).Truncate(time.Microsecond)
+	until := clock.Steady().Add(length).Truncate(time.Microsecond)
 	step := b.of.step()
 	step.Status, step.WakeAt = run.StepWaiting, &until
-	step.Reason = fmt.Sprintf("round %d starts at %s", number, clock.Format(until))
+	step.Reason = fmt.Sprintf("round %d starts at %s", number, clock.Format(clock.Wall(until)))
 	b.state.changes.add(step)
 }
 

@@ -122,7 +122,7 @@ func (s *runState) nextWake(x *executions) time.Time {
 		}
 	}
 	if next == nil {
-		return clock.Now().Add(time.Hour)
+		return clock.Steady().Add(time.Hour)
 	}
 	return *next
 }

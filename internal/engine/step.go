@@ -63,7 +63,7 @@ func (d *driver) move(ctx context.Context, p stepRef) stepChange {
 	switch {
 	case d.executions.has(step) || step.Status.Settled() || d.changes.blocks(step):
 		return noChange
-	case step.Status == run.StepWaiting && step.Answer == nil && (step.WakeAt == nil || step.WakeAt.After(clock.Now())):
+	case step.Status == run.StepWaiting && step.Answer == nil && (step.WakeAt == nil || step.WakeAt.After(clock.Steady())):
 		return noChange
 	case p.compiled().Block != nil:
 		return d.moveBlock(ctx, p)
@@ -264,7 +264,7 @@ func (d *driver) apply(r result) {
 	d.changes.add(step)
 	d.state.offer(r.files.end())
 	d.state.files = d.state.files || r.result.Files
-	awaited, stateFiles := step.Awaits != "" && step.Answer == nil, step.StateFiles
+	awaited, stateFiles := step.Awaits != "" && step.Awaits != action.AwaitsTime && step.Answer == nil, step.StateFiles
 	if r.err == nil && r.result.Checkpoint != nil {
 		r.err = d.state.checkpoint(r.at, *r.result.Checkpoint)
 	}

@@ -57,11 +57,27 @@ func (s *runState) setInput(step *run.Step, input json.RawMessage) {
 
 // wait suspends a step.
 func (s *runState) wait(step *run.Step, wait action.Wait) {
-	until := wait.Until.UTC().Truncate(time.Microsecond)
+	now := clock.Steady()
+	until := now.Add(wait.For).Truncate(time.Microsecond)
 	step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, s.secrets.maskOf(step).Text(wait.Reason), wait.Awaits
 	step.Deadline = nil
-	if deadline := wait.Deadline.UTC().Truncate(time.Microsecond); deadline.After(until) {
+	switch {
+	case wait.Awaits == action.AwaitsTime:
+		moment := wait.Until.UTC().Truncate(time.Microsecond)
+		until, step.Deadline = clock.AtWall(moment), &moment
+	case wait.Longest > wait.For:
+		deadline := now.Add(wait.Longest).Truncate(time.Microsecond)
 		step.Deadline = &deadline
+	}
+}
+
+// checkTimes adjusts the waits until a time of day to a clock that was set.
+func (s *runState) checkTimes() {
+	for p := range s.root.unsettled() {
+		if step := p.step(); step.Status == run.StepWaiting && step.Awaits == action.AwaitsTime && step.Deadline != nil {
+			until := clock.AtWall(*step.Deadline)
+			step.WakeAt = &until
+		}
 	}
 }
 
@@ -88,7 +104,7 @@ func (s *runState) handleFailure(p stepRef, err error) {
 		return
 	}
 	now := clock.Now()
-	next := now.Add(backoff(policy, step.Failures(), passing.RetryAfter)).Truncate(time.Microsecond)
+	next := clock.Steady().Add(backoff(policy, step.Failures(), passing.RetryAfter)).Truncate(time.Microsecond)
 	if step.Answer != nil && p.compiled().Action.Spec.Writes { // of the operation that failed
 		step.Answer = nil
 		s.changes.retried = append(s.changes.retried, step.Path)
@@ -99,7 +115,7 @@ func (s *runState) handleFailure(p stepRef, err error) {
 	failure.StepID = step.Path
 	step.Status, step.WakeAt, step.Error = run.StepWaiting, &next, &failure
 	step.Deadline, step.Awaits = nil, "" // of a wait for its connection, which is over
-	step.Reason = fmt.Sprintf("attempt %d of %d failed; retrying at %s", step.Failures(), policy.MaxAttempts, clock.Format(next))
+	step.Reason = fmt.Sprintf("attempt %d of %d failed; retrying at %s", step.Failures(), policy.MaxAttempts, clock.Format(clock.Wall(next)))
 }
 
 // startNextAttempt starts the next attempt of a step that waited for its retry.

@@ -20,7 +20,7 @@ import (
 
 // Registry stores the nodes.
 type Registry interface {
-	Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Heartbeat, error)
+	Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration, steady clock.Record) (node.Heartbeat, error)
 	// Expired marks the nodes whose time has run out as dead, and lists them.
 	Expired(ctx context.Context) ([]string, error)
 	// Retire marks a node as dead before its time. It claims no more runs.
@@ -78,6 +78,7 @@ type Member struct {
 	capacity    int
 	ttl         time.Duration
 	onHeartbeat func(node.Heartbeat)
+	onClockJump func()
 	registry    Registry
 	queue       Queue
 	executor    Executor
@@ -115,12 +116,14 @@ type Config struct {
 	TTL      time.Duration
 	// OnHeartbeat is called after each successful heartbeat.
 	OnHeartbeat func(node.Heartbeat)
+	// OnClockJump is called after a jump of the database's clock.
+	OnClockJump func()
 }
 
 // New returns the member for a node.
 func New(config Config, registry Registry, queue Queue, executor Executor, log *slog.Logger) *Member {
 	return &Member{
-		node: config.Node, capacity: config.Capacity, ttl: config.TTL, onHeartbeat: config.OnHeartbeat, registry: registry, queue: queue, executor: executor, log: log,
+		node: config.Node, capacity: config.Capacity, ttl: config.TTL, onHeartbeat: config.OnHeartbeat, onClockJump: config.OnClockJump, registry: registry, queue: queue, executor: executor, log: log,
 		unclaimed: map[string]bool{}, heartbeatOK: make(chan struct{}, 1), reconcileRequested: make(chan struct{}, 1), heartbeatNow: make(chan struct{}, 1), expiry: make(chan time.Duration, 1),
 	}
 }
@@ -189,11 +192,11 @@ func (m *Member) heartbeat(ctx context.Context) (node.Heartbeat, error) {
 	sent := clock.Monotonic()
 	limit, cancel := context.WithTimeout(ctx, m.interval())
 	defer cancel()
-	beat, err := m.registry.Heartbeat(limit, m.node, m.capacity, m.ttl)
+	beat, err := m.registry.Heartbeat(limit, m.node, m.capacity, m.ttl, clock.Current())
 	if err != nil {
 		return beat, err
 	}
-	clock.Follow(beat.Now, sent)
+	m.followClock(beat, sent)
 	m.onHeartbeat(beat)
 	if beat.Dead || m.overdue() { // other nodes may have taken over its runs
 		m.dropRuns()
@@ -208,6 +211,16 @@ func (m *Member) heartbeat(ctx context.Context) (node.Heartbeat, error) {
 		m.trusted, m.expired = sent.Add(m.ttl-m.margin()), false
 	}
 	return beat, nil
+}
+
+// followClock makes the clock of this process follow that of the database.
+func (m *Member) followClock(beat node.Heartbeat, sent time.Time) {
+	before := clock.Correction()
+	clock.FollowSteady(beat.Now, sent, beat.Correction)
+	if step := before - clock.Correction(); step != 0 {
+		m.log.Warn("the clock of the database has jumped; waits go on as if it had not", "by", step)
+		m.onClockJump()
+	}
 }
 
 // overdue reports whether trust has ended without being noticed, for example because
@@ -269,7 +282,7 @@ func (m *Member) beat(ctx context.Context) time.Duration {
 		replace(m.heartbeatOK, struct{}{})
 		if beat.NextExpiry != nil {
 			// The jitter keeps nodes from taking over all at once.
-			replace(m.expiry, max(0, beat.NextExpiry.Sub(beat.Now))+50*time.Millisecond+rand.N(m.ttl/20))
+			replace(m.expiry, max(0, clock.UntilSteady(*beat.NextExpiry))+50*time.Millisecond+rand.N(m.ttl/20))
 		}
 	}
 	m.failing = false

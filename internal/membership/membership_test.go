@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/membership"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/run"
@@ -41,7 +42,7 @@ func newDatabase() *database {
 	return &database{expires: map[string]time.Time{}, dead: map[string]bool{}, held: map[string][]run.OwnedRun{}}
 }
 
-func (d *database) Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Heartbeat, error) {
+func (d *database) Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration, _ clock.Record) (node.Heartbeat, error) {
 	if d.hanging.Add(-1) >= 0 {
 		<-ctx.Done()
 		return node.Heartbeat{}, fmt.Errorf("timeout: %w", ctx.Err())
@@ -196,7 +197,7 @@ func (h *fakeExecutor) note(change func()) {
 }
 
 func newMember(d *database, h *fakeExecutor, id string) *membership.Member {
-	config := membership.Config{Node: node.Node{ID: id}, Capacity: 1, TTL: life, OnHeartbeat: func(node.Heartbeat) {}}
+	config := membership.Config{Node: node.Node{ID: id}, Capacity: 1, TTL: life, OnHeartbeat: func(node.Heartbeat) {}, OnClockJump: func() {}}
 	return membership.New(config, d, d, h, slog.New(slog.DiscardHandler))
 }
 

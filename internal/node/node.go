@@ -40,11 +40,13 @@ type Node struct {
 
 // Heartbeat is the response to a heartbeat.
 type Heartbeat struct {
-	// Now is the time of the database clock.
-	Now time.Time
+	// Now is the time of the database clock, and Correction is how far the steady time
+	// is ahead of it.
+	Now        time.Time
+	Correction time.Duration
 	// Dead reports whether this node has expired and others are taking its runs.
 	Dead bool
-	// NextExpiry is when the first of the other nodes expires.
+	// NextExpiry is the steady time at which the first of the other nodes expires.
 	NextExpiry *time.Time
 	// Capacity is the number of runs that all nodes together execute at a time. Nodes
 	// is the number of nodes.

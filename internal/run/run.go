@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
@@ -198,9 +199,9 @@ type Step struct {
 	StartedAt  time.Time
 	AttemptAt  time.Time // start of the current attempt
 	FinishedAt *time.Time
-	WakeAt     *time.Time // set while the step waits
+	WakeAt     *time.Time // set while the step waits, as a steady time
 	// Deadline is the end of the wait if the step wakes up earlier to check and then
-	// waits again.
+	// waits again, as a steady time. If the step awaits a time of day, it is that time.
 	Deadline *time.Time
 	// Awaits is what can end the wait before its time.
 	Awaits action.Awaits
@@ -232,7 +233,16 @@ type Step struct {
 // current one fails too.
 func (s Step) Failures() int { return s.Attempt - max(0, s.CheckpointAttempt-1) }
 
-// Until returns the latest time at which the wait of the step ends.
+// WaitsUntil returns the time of day at which the wait of the step ends at the latest,
+// unless the clock is set.
+func (s Step) WaitsUntil() *time.Time {
+	if s.Awaits == action.AwaitsTime {
+		return s.Deadline
+	}
+	return clock.WallPtr(s.Until())
+}
+
+// Until returns the latest steady time at which the wait of the step ends.
 func (s Step) Until() *time.Time {
 	if s.Deadline != nil {
 		return s.Deadline

@@ -88,7 +88,7 @@ func (s *Step) waiting() *Waiting {
 	if s == nil {
 		return nil
 	}
-	w := &Waiting{Kind: ForTime, Reason: s.Reason, StepID: s.Path, Until: s.Until()}
+	w := &Waiting{Kind: ForTime, Reason: s.Reason, StepID: s.Path, Until: s.WaitsUntil()}
 	name, awaitsConnection := s.Awaits.Connection()
 	switch {
 	case s.Error != nil:

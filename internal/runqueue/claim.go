@@ -45,7 +45,7 @@ func (c *Cluster) Claim(ctx context.Context, wake run.Wake, with func(context.Co
 }
 
 func (c *Cluster) claim(tx *clusterTransaction, wake *run.Wake, slot bool) (run.Claimed, error) {
-	if !slot && wake.At.After(clock.Now()) {
+	if !slot && wake.At.After(clock.Steady()) {
 		return run.ClaimLocalTimer, tx.Do(`UPDATE run_queue SET node = $1 WHERE run_id = $2`, c.Node, wake.RunID)
 	}
 	if !slot {
@@ -134,7 +134,7 @@ func (c *Cluster) TakeOver(ctx context.Context, node string, died bool) (count i
 		wakes, err := database.List(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, `+blame+`executing = NULL, wake_at = COALESCE(wake_at, $3)
 			FROM workspaces s WHERE s.id = run_queue.workspace_id
 			AND run_id IN (SELECT run_id FROM run_queue WHERE node = $1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead) ORDER BY run_id LIMIT $2 FOR UPDATE)
-			RETURNING `+wakeFields, []any{node, takeoverBatch, clock.Now()}, ScanWake)
+			RETURNING `+wakeFields, []any{node, takeoverBatch, clock.Steady()}, ScanWake)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (c *Cluster) TakeOver(ctx context.Context, node string, died bool) (count i
 func (c *Cluster) Requeue(ctx context.Context, runs []run.Wake) error {
 	for some := range slices.Chunk(runs, takeoverBatch) {
 		err := c.write(ctx, func(tx *clusterTransaction) error {
-			now := clock.Now()
+			now := clock.Steady()
 			for _, r := range some {
 				found, err := database.One(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, wake_at = COALESCE(wake_at, $1)
 					FROM workspaces s WHERE s.id = run_queue.workspace_id AND run_id = $2 AND epoch = $3 AND node = $4

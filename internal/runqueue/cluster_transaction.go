@@ -59,7 +59,7 @@ func (t *clusterTransaction) place(start run.Start) (node string, slot bool, err
 		t.jobs = append(t.jobs, run.Job{
 			Wake: run.Wake{
 				RunID: start.Run.ID, WorkspaceID: start.Run.WorkspaceID, WorkflowID: start.Run.WorkflowID,
-				Epoch: 1, At: start.Run.StartedAt, Plan: start.Plan, Level: start.Level,
+				Epoch: 1, At: clock.Past(start.Run.StartedAt), Plan: start.Plan, Level: start.Level,
 			},
 			InFlight: inUse,
 		})
@@ -76,7 +76,7 @@ func (t *clusterTransaction) insert(start run.Start, node string, admitted, slot
 		limit = start.Concurrency.Limit
 	}
 	if admitted && node == "" {
-		wakeAt = r.StartedAt
+		wakeAt = clock.Past(r.StartedAt)
 	}
 	return t.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, slot, parked, level)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11)`,
@@ -157,7 +157,7 @@ func (t *clusterTransaction) passOn(runID string) error {
 	if err != nil || found == nil { // nil: it already has a job or is throttled
 		return err
 	}
-	now := clock.Now()
+	now := clock.Steady()
 	switch wake := *found; {
 	case !wake.At.After(now):
 		return t.enqueueOrThrottle(wake)

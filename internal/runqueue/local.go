@@ -3,6 +3,7 @@ package runqueue
 import (
 	"context"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -50,7 +51,7 @@ func (t localTransaction) Insert(start run.Start, admitted bool) (bool, error) {
 	switch {
 	case !admitted:
 	case start.Node == "":
-		wakeAt = r.StartedAt
+		wakeAt = clock.Past(r.StartedAt)
 	default:
 		node = start.Node
 	}

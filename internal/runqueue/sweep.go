@@ -84,7 +84,7 @@ func (c *Cluster) findLost(ctx context.Context, tx *clusterTransaction, from *ov
 	if from == nil {
 		from = &overdueRun{}
 	}
-	due := clock.Now().Add(-lostAfter)
+	due := clock.Steady().Add(-lostAfter)
 	all, err := database.List(tx, `SELECT wake_at, run_id FROM run_queue WHERE node IS NULL AND NOT parked AND turn AND wake_at < $1
 		AND (wake_at, run_id) > ($2, $3)`+NotDeleted+` ORDER BY wake_at, run_id LIMIT $4`, []any{due, from.at, from.runID, overdueBatch},
 		func(r database.Row) (l overdueRun, err error) {

@@ -44,7 +44,7 @@ func loadTriggers(c database.Conn, found map[string]workflow.Activity, args []an
 		if err := r.Scan(&id, &triggerID, &kind, &nextAt); err != nil {
 			return err
 		}
-		activity := found[id]
+		activity, nextAt := found[id], workflow.DueAt(kind, nextAt)
 		activity.Triggers = append(activity.Triggers, workflow.TriggerRef{ID: triggerID, Type: kind})
 		if nextAt != nil && (activity.NextAt == nil || nextAt.Before(*activity.NextAt)) {
 			activity.NextAt = nextAt

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
@@ -88,7 +89,7 @@ func (s *Store) applyEarlyAnswer(tx *transaction, runID string, step run.Step, r
 		tx.AfterCommit(func() { s.notify.AnswerArrived(runID) })
 		return nil
 	}
-	err = tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, step.StartedAt, runID)
+	err = tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, clock.Past(step.StartedAt), runID)
 	return err
 }
 
@@ -135,10 +136,10 @@ func (s *Store) answer(tx *transaction, runID, path string, value []byte, at tim
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, s.announceAnswer(tx, runID, at)
+	return true, s.announceAnswer(tx, runID, clock.Past(at))
 }
 
-// announceAnswer makes a run check for new answers.
+// announceAnswer makes a run check for new answers at a steady time.
 func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) error {
 	if err := tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
 		return err
@@ -166,6 +167,7 @@ func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.R
 			AND s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL ORDER BY q.run_id DESC, s.path LIMIT $4`,
 			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r database.Row) (a run.Approval, err error) {
 				err = r.Scan(&a.RunID, &a.StepID, &a.WorkflowID, &a.WorkflowName, &a.StepName, (*[]byte)(&a.Input), &a.Since, &a.Until)
+				a.Until = clock.WallPtr(a.Until)
 				return a, err
 			})
 		return err

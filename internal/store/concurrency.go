@@ -1,11 +1,11 @@
 package store
 
 import (
-	"time"
-
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
+	"time"
 )
 
 // acquireSlot acquires a slot under the concurrency limit of a new run. It
@@ -94,7 +94,7 @@ func (s *Store) passSlot(tx *transaction, r run.Run, at time.Time) error {
 		if err != nil || inUse >= next.limit {
 			return err
 		}
-		if err := tx.Do(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, at, next.runID); err != nil {
+		if err := tx.Do(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, clock.Past(at), next.runID); err != nil {
 			return err
 		}
 		if err := tx.queue.Wake(next.runID); err != nil {

@@ -81,7 +81,7 @@ func insertEvent(tx *transaction, e event.Event, sample bool) error {
 func (s *Store) insertDelivery(tx *transaction, id, webhookID string, e event.Event, at time.Time) error {
 	tx.AfterCommit(s.notify.Deliverable)
 	err := tx.Do(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, database.OrNil(e.RunID), at, at)
+		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, database.OrNil(e.RunID), clock.Past(at), at)
 	return err
 }
 

@@ -153,5 +153,5 @@ func releaseImportedRun(c database.Conn, runID any, now time.Time) error {
 	if err := c.Do(blame+` AND run_id = $2`, "", runID); err != nil {
 		return err
 	}
-	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2`+runqueue.OwnedByNode, now, runID)
+	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 + COALESCE((SELECT max(correction) FROM service_clock), 0) WHERE run_id = $2`+runqueue.OwnedByNode, now, runID)
 }

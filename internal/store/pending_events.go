@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/release"
@@ -13,9 +14,10 @@ import (
 
 // insertPendingEvent stores an event for a trigger that fires on it.
 func (s *Store) insertPendingEvent(tx *transaction, e event.Event, to trigger.Subscription) error {
-	tx.AfterCommit(func() { s.notify.EventPending(e.At) })
+	at := clock.Past(e.At)
+	tx.AfterCommit(func() { s.notify.EventPending(at) })
 	return tx.Do(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
-		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, e.At)
+		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, at)
 }
 
 func scanSubscription(r database.Row) (trigger.Subscription, error) {

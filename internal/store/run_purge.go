@@ -43,12 +43,12 @@ const (
 )
 
 func newBudget(rows int) *budget {
-	return &budget{rows: int64(rows), until: clock.Now().Add(purgeTime)}
+	return &budget{rows: int64(rows), until: clock.Monotonic().Add(purgeTime)}
 }
 
 // exhausted reports whether another run no longer fits: its own row, and its row
 // in the queue or in run_remains.
-func (b *budget) exhausted() bool { return b.rows < 2 || clock.Now().After(b.until) }
+func (b *budget) exhausted() bool { return b.rows < 2 || clock.Monotonic().After(b.until) }
 
 // purgeRun deletes a run with the given statement for its own row, and as many of
 // its other rows as the budget allows. Without its own row the run is no longer
@@ -83,7 +83,7 @@ func (b *budget) purgeParts(tx *transaction, runID string) (bool, error) {
 func (b *budget) purgePart(tx *transaction, p part, owner string) (bool, error) {
 	statement := `DELETE FROM ` + p.table + ` WHERE ` + p.of + ` = $1 AND (` + p.key + `) IN
 		(SELECT ` + p.key + ` FROM ` + p.table + ` WHERE ` + p.of + ` = $1 LIMIT $2)`
-	for b.rows > 0 && !clock.Now().After(b.until) {
+	for b.rows > 0 && !clock.Monotonic().After(b.until) {
 		chunk := min(b.rows, purgeChunk)
 		n, err := tx.Exec(statement, owner, chunk)
 		if b.rows -= n; err != nil || n < chunk {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -164,7 +165,7 @@ func (s *Store) announceStart(start run.Start, executable bool) {
 // the wake-up includes it.
 func firstWake(start run.Start) run.Wake {
 	r := start.Run
-	wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: r.StartedAt, Plan: start.Plan, Owned: start.Node != ""}
+	wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: clock.Past(r.StartedAt), Plan: start.Plan, Owned: start.Node != ""}
 	if wake.Owned && r.Trigger.Size() <= maxFresh && len(start.Steps) == 0 {
 		wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName, Plan: start.Plan}
 	}

@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 10
+const Schema = 11
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -36,6 +36,9 @@ func workspaceTables() []Table {
 	return []Table{
 		// The id of an import means nothing elsewhere.
 		{Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", NotExported: "importing"},
+		// The rest is about the machine that wrote it. Before the runs, whose times it
+		// belongs to.
+		{Name: "service_clock", Key: "id", Int: "id correction settled", NotExported: "seen boot booted_at"},
 		{
 			Name: "workspaces", Key: "id", Text: "id name plan", Bytes: "data_key",
 			Int: "requests_per_minute created_at updated_at workflows webhooks api_keys secrets variables variable_bytes connections",

@@ -31,9 +31,13 @@ const (
 type DueWork[T any] struct {
 	// Name is the type of the triggers.
 	Name string
-	Due  func(ctx context.Context, now time.Time, limit int) ([]T, error)
-	Next func(ctx context.Context) (*time.Time, error)
-	// Handle handles one item. After an error the item is unchanged and due again.
+	// Clock returns the time that items are due by: clock.Now, or clock.Steady if they
+	// are due after a duration.
+	Clock func() time.Time
+	Due   func(ctx context.Context, now time.Time, limit int) ([]T, error)
+	Next  func(ctx context.Context) (*time.Time, error)
+	// Handle handles one item at a time of day. After an error the item is unchanged and
+	// due again.
 	Handle func(ctx context.Context, item T, now time.Time) error
 }
 
@@ -56,9 +60,9 @@ func NewTicker[T any](w DueWork[T], log *slog.Logger) *Ticker[T] {
 
 // OfType returns the work for triggers of one type, with their due times in
 // NextAt.
-func OfType(store Store, kind string, handle func(ctx context.Context, t Trigger, now time.Time) error) DueWork[Trigger] {
+func OfType(store Store, kind string, now func() time.Time, handle func(ctx context.Context, t Trigger, now time.Time) error) DueWork[Trigger] {
 	return DueWork[Trigger]{
-		Name: kind,
+		Name: kind, Clock: now,
 		Due: func(ctx context.Context, now time.Time, limit int) ([]Trigger, error) {
 			return store.DueTriggers(ctx, kind, now, limit)
 		},
@@ -95,7 +99,7 @@ func (k *Ticker[T]) Run(ctx context.Context) error {
 // resets nextAt first: a Wake between reading the store and setting the timer is
 // not lost.
 func (k *Ticker[T]) runDue(ctx context.Context) {
-	now := clock.Now()
+	now := k.work.Clock()
 	k.mu.Lock()
 	k.nextAt = now.Add(maxSleep)
 	k.mu.Unlock()
@@ -105,7 +109,7 @@ func (k *Ticker[T]) runDue(ctx context.Context) {
 			k.readFailed(ctx, now, err)
 			return
 		}
-		switch failures, full := k.handleAll(ctx, due, now); {
+		switch failures, full := k.handleAll(ctx, due); {
 		case failures > 0:
 			k.wakeBy(now.Add(RetryDelay))
 			return
@@ -128,7 +132,8 @@ func (k *Ticker[T]) runDue(ctx context.Context) {
 
 // handleAll handles due items concurrently, so that they share commits. It returns
 // the number of failures, and whether items are postponed because the disk is full.
-func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) (failed int, full bool) {
+func (k *Ticker[T]) handleAll(ctx context.Context, due []T) (failed int, full bool) {
+	now := clock.Now()
 	var (
 		failures  atomic.Int64
 		postponed atomic.Bool
@@ -177,5 +182,5 @@ func (k *Ticker[T]) wakeBy(at time.Time) bool {
 func (k *Ticker[T]) untilNext() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return max(0, clock.Until(k.nextAt))
+	return min(max(0, k.nextAt.Sub(k.work.Clock())), maxSleep) // the clock may have been set back
 }

@@ -28,6 +28,7 @@ type Trigger struct {
 	Version int
 	// Active means that the workflow is active, so that the trigger can fire.
 	Active bool
+	// NextAt is when it is due, by the clock of its type: see DueAt.
 	NextAt *time.Time
 	// FiredAt and RunID describe the last time it fired.
 	FiredAt *time.Time
@@ -42,6 +43,10 @@ type Trigger struct {
 	// State is the progress of a poll.
 	State []byte
 }
+
+// DueAt returns the time of day at which the trigger is due next; nil if it does not
+// depend on time. Polls are due after a duration.
+func (t Trigger) DueAt() *time.Time { return workflow.DueAt(t.Type, t.NextAt) }
 
 // Note describes an error of a trigger, or why it did not fire.
 type Note struct {

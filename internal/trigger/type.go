@@ -22,8 +22,8 @@ type Type struct {
 	// HasURL reports whether a trigger has a URL with a secret token, at which it
 	// is called.
 	HasURL bool
-	// First returns when a trigger of an active workflow is due first; nil for a
-	// type that does not depend on time.
+	// First returns when a trigger of an active workflow is due first, by the clock of
+	// its firer; nil for a type that does not depend on time.
 	First func(workflowID string, t workflow.CompiledTrigger, now time.Time) time.Time
 	// Firer returns what fires triggers on this node; nil for a type that only
 	// fires when it is called.
@@ -122,9 +122,9 @@ func (f *Firers) Wake(kind string, at time.Time) {
 	}
 }
 
-// WakeAll makes all firers read what is due at a time.
-func (f *Firers) WakeAll(at time.Time) {
+// WakeAll makes all firers read what is due.
+func (f *Firers) WakeAll() {
 	for _, firer := range f.firers {
-		firer.Wake(at)
+		firer.Wake(time.Time{}) // before all times of all clocks
 	}
 }

@@ -33,7 +33,7 @@ const (
 // attempt sends a delivery once. An error means that a shutdown interrupted the
 // attempt, which then does not count.
 func (s *Sender) attempt(ctx context.Context, d OutgoingDelivery) (Report, error) {
-	begun := clock.Now()
+	begun, started := clock.Now(), clock.Monotonic()
 	report := Report{
 		OutgoingDelivery: d, Attempt: Attempt{Number: d.Attempts + 1, At: begun}, FailingSince: begun.Add(-disableAfter), Failures: minFailures,
 		FailingReason: "all attempts failed for 5 days",
@@ -41,7 +41,7 @@ func (s *Sender) attempt(ctx context.Context, d OutgoingDelivery) (Report, error
 	}
 	failpoint.Hit(failpoint.BeforeOutboxSend, d.DeliveryID)
 	response, err := s.send(ctx, d, begun)
-	report.Attempt.Duration = clock.Now().Sub(begun)
+	report.Attempt.Duration = time.Since(started).Truncate(time.Microsecond)
 	if err != nil && ctx.Err() != nil {
 		return report, ctx.Err()
 	}
@@ -121,7 +121,7 @@ func (r *Report) evaluate(response *egress.Response, err error) {
 		r.Status = Exhausted
 		return
 	}
-	next := a.At.Add(a.Duration + delay).UTC().Truncate(time.Microsecond)
+	next := clock.Steady().Add(delay).Truncate(time.Microsecond)
 	r.Status, r.NextAt = Pending, &next
 }
 

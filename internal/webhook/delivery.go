@@ -100,7 +100,7 @@ type Report struct {
 	OutgoingDelivery OutgoingDelivery
 	Attempt          Attempt
 	Status           Status
-	// NextAt is set if the delivery is still pending.
+	// NextAt is set if the delivery is still pending, as a steady time.
 	NextAt *time.Time
 	// Disable is the reason to disable the webhook now; empty means not to.
 	Disable string

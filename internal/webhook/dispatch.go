@@ -119,7 +119,7 @@ func (s *Sender) record(ctx context.Context, report Report) {
 
 // finished updates the bookkeeping after an attempt.
 func (s *Sender) finished(o outcome) {
-	now := clock.Now()
+	now := clock.Steady()
 	e := s.endpoint(o.due.WebhookID)
 	s.inFlight--
 	e.inFlight--

@@ -138,7 +138,7 @@ func (s *Sender) round(ctx, sending context.Context) time.Duration {
 		s.finished(<-s.reports)
 	}
 	for {
-		now := clock.Now()
+		now := clock.Steady()
 		if s.pollNow || !now.Before(s.pollAt) {
 			s.fetchDue(ctx, now)
 		}

@@ -14,7 +14,8 @@ const Recent = 20
 // Activity summarizes what a workflow does and did recently.
 type Activity struct {
 	Triggers []TriggerRef
-	// NextAt is when the next schedule or poll fires; nil when there is none.
+	// NextAt is the time of day at which the next schedule or poll fires; nil when there
+	// is none.
 	NextAt *time.Time
 	// Runs are the latest runs, newest first.
 	Runs []RecentRun

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
 )
 
 // Armed is a trigger as stored with its workflow. It matches the current
@@ -15,12 +16,22 @@ type Armed struct {
 	Type string
 	// Spec is the canonical JSON. A trigger whose Spec is unchanged keeps its NextAt.
 	Spec string
-	// NextAt is when it fires next; nil if it has no schedule or is inactive.
+	// NextAt is when it fires next, by the clock of its type; nil if it has no schedule or
+	// is inactive.
 	NextAt *time.Time
 	// Token is the secret part of the webhook URL, encrypted; TokenHash is used to
 	// look it up. A trigger that already has a token keeps it.
 	Token     []byte
 	TokenHash []byte
+}
+
+// DueAt returns the time of day at which a trigger of a type is due whose NextAt is
+// known. Polls are due at a steady time, schedules at a time of day.
+func DueAt(kind string, nextAt *time.Time) *time.Time {
+	if kind == PollTrigger {
+		return clock.WallPtr(nextAt)
+	}
+	return nextAt
 }
 
 // Arming prepares triggers for storage.

@@ -112,25 +112,27 @@ func (a approval) Run(ctx context.Context, req action.Request) (action.Result, e
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: "remind_every: " + err.Error()}
 	}
-	deadline := req.Began.Add(length)
-	if !req.WokenAt.IsZero() && !req.Now.Before(deadline.Truncate(time.Microsecond)) {
-		return timeOut(req, deadline)
+	left := length
+	if !req.WokenAt.IsZero() {
+		if left = req.Left; left <= 0 {
+			return timeOut(req)
+		}
 	}
 	if err := a.send(ctx, req); err != nil {
 		return action.Result{}, err
 	}
-	return wait(req, deadline, every), nil
+	return wait(req, length, left, every), nil
 }
 
 // timeOut returns the result of a step that was not answered in time.
-func timeOut(req action.Request, deadline time.Time) (action.Result, error) {
+func timeOut(req action.Request) (action.Result, error) {
 	switch req.Input["on_timeout"] {
 	case "continue", "approve":
 		return action.Result{Output: map[string]any{
 			"approved": req.Input["on_timeout"] == "approve", "by": nil, "comment": nil, "data": nil,
 		}}, nil
 	}
-	return action.Result{}, &action.Failure{Code: TimedOut, Message: "not answered by " + clock.Format(deadline)}
+	return action.Result{}, &action.Failure{Code: TimedOut, Message: "not answered by " + clock.Format(clock.Wall(req.WokenAt))}
 }
 
 // send sends the notification or a reminder. The notification must succeed,
@@ -157,17 +159,15 @@ func (a approval) send(ctx context.Context, req action.Request) error {
 	return err
 }
 
-// wait waits until the deadline or the next reminder, whichever is first. Missed
-// reminders are skipped.
-func wait(req action.Request, deadline time.Time, every time.Duration) action.Result {
-	until := deadline
+// wait waits for the rest of the timeout or until the next reminder, whichever is first.
+// Missed reminders are skipped.
+func wait(req action.Request, length, left, every time.Duration) action.Result {
+	pause := left
 	if every > 0 {
-		if next := req.Began.Add(req.Now.Sub(req.Began).Truncate(every) + every); next.Before(deadline) {
-			until = next
-		}
+		pause = min(left, every-(length-left)%every)
 	}
 	return action.Result{Wait: &action.Wait{
-		Until: until, Deadline: deadline, Awaits: action.AwaitsAnswer,
-		Reason: "waits for approval until " + clock.Format(deadline),
+		For: pause, Longest: left, Awaits: action.AwaitsAnswer,
+		Reason: "waits for approval until " + clock.Format(req.Now.Add(left)),
 	}}
 }

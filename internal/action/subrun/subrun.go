@@ -92,7 +92,7 @@ func Entry(starter Starter) action.Entry {
 			switch {
 			case req.Answer != nil:
 				return outcome(req.Answer)
-			case !req.WokenAt.IsZero() && !req.WokenAt.After(req.Now):
+			case !req.WokenAt.IsZero() && req.Left <= 0:
 				return action.Result{}, &action.Failure{Code: action.TimedOut, Message: "the run did not end within 366 days"}
 			}
 			return start(ctx, starter, req)
@@ -127,7 +127,7 @@ func start(ctx context.Context, starter Starter, req action.Request) (action.Res
 		return action.Result{Output: map[string]any{"run_id": id, "status": "running", "output": nil}}, nil
 	}
 	return action.Result{Wait: &action.Wait{
-		Until: req.Began.Add(maxWait), Awaits: action.AwaitsRun, Reason: fmt.Sprintf("waits for %s to end", id),
+		For: maxWait, Awaits: action.AwaitsRun, Reason: fmt.Sprintf("waits for %s to end", id),
 	}}, nil
 }
 

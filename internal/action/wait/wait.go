@@ -39,6 +39,7 @@ func Entry() action.Entry {
 			Limits: []string{
 				"Set exactly one of the two fields.",
 				"A wait lasts at most 366 days. A time in the past does not wait.",
+				"The length of a wait with \"for\" is measured, so setting the clock does not change it. A wait with \"until\" ends when the clock shows that time.",
 				"A waiting run is a row in the database and uses no memory. If the server is down when the wait ends, the run resumes when the server is back.",
 			},
 			Examples: []action.Example{{
@@ -81,34 +82,39 @@ func parseFor(text string) (time.Duration, error) {
 }
 
 func run(_ context.Context, req action.Request) (action.Result, error) {
-	if !req.WokenAt.IsZero() {
-		return waited(req.WokenAt), nil
+	text, ok := req.Input["for"].(string)
+	if !ok {
+		return waitUntil(req)
 	}
-	until, err := target(req)
+	if !req.WokenAt.IsZero() {
+		return waited(clock.Wall(req.WokenAt)), nil
+	}
+	length, err := parseFor(text)
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
-	if !until.After(req.Now) {
-		return waited(until), nil
-	}
-	return action.Result{Wait: &action.Wait{Until: until, Reason: "waits until " + clock.Format(until)}}, nil
+	return action.Result{Wait: &action.Wait{For: length, Reason: waits(req.Now.Add(length))}}, nil
 }
 
-func target(req action.Request) (time.Time, error) {
-	if text, ok := req.Input["for"].(string); ok {
-		length, err := parseFor(text)
-		return req.Now.Add(length), err
-	}
+// waitUntil waits until the clock shows a time. It also looks at the clock when it was
+// woken, because the clock may have been set.
+func waitUntil(req action.Request) (action.Result, error) {
 	text, _ := req.Input["until"].(string)
-	moment, err := time.Parse(time.RFC3339, text)
+	until, err := time.Parse(time.RFC3339, text)
 	switch {
 	case err != nil:
-		return time.Time{}, fmt.Errorf("until: %q is not a time such as 2026-11-15T09:30:00Z", text)
-	case moment.Sub(req.Now) > maxWait:
-		return time.Time{}, fmt.Errorf("until: must be at most 366 days away")
+		err = fmt.Errorf("until: %q is not a time such as 2026-11-15T09:30:00Z", text)
+	case req.WokenAt.IsZero() && until.Sub(req.Now) > maxWait:
+		err = fmt.Errorf("until: must be at most 366 days away")
+	case !until.After(req.Now):
+		return waited(until), nil
+	default:
+		return action.Result{Wait: &action.Wait{Until: until.UTC(), Awaits: action.AwaitsTime, Reason: waits(until)}}, nil
 	}
-	return moment.UTC(), nil
+	return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 }
+
+func waits(until time.Time) string { return "waits until " + clock.Format(until) }
 
 func waited(until time.Time) action.Result {
 	return action.Result{Output: map[string]any{"waited_until": clock.Format(until)}}

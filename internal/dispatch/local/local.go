@@ -80,7 +80,7 @@ func (d *Dispatcher) Wake(w run.Wake) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reserved.release(w.RunID)
-	now := clock.Now()
+	now := clock.Steady()
 	if w.At.After(now) {
 		if d.nextPoll.IsZero() || w.At.Before(d.nextPoll) {
 			d.nextPoll = w.At
@@ -138,7 +138,7 @@ func (d *Dispatcher) Done(w run.Wake) {
 func (d *Dispatcher) needsRefill(name string) bool {
 	if d.skipped[name] && d.queue.queued(name) < refillBelow/2 {
 		delete(d.skipped, name)
-		d.nextPoll = clock.Now()
+		d.nextPoll = clock.Steady()
 		return true
 	}
 	return d.more && d.isLow()

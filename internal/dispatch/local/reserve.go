@@ -55,7 +55,7 @@ func (d *Dispatcher) Reserve(workspaceID, runID string, atMost int) (node string
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	full := func() bool { return d.queue.queued(workspaceID)+d.reserved.byWorkspace[workspaceID] >= atMost }
-	now := clock.Now()
+	now := clock.Steady()
 	if full() {
 		d.reserved.expire(now)
 	}

@@ -77,7 +77,7 @@ func (d *Dispatcher) poll(ctx context.Context) {
 	except := d.skipFull()
 	d.mu.Unlock()
 
-	now := clock.Now()
+	now := clock.Steady()
 	due, err := d.store.Due(ctx, now, except, batch)
 	if err != nil {
 		d.pollFailed(ctx, now, err)
@@ -140,5 +140,5 @@ func (d *Dispatcher) untilNextPoll() time.Duration {
 	if d.more && d.isLow() {
 		return 0
 	}
-	return max(0, clock.Until(d.nextPoll))
+	return max(0, clock.UntilSteady(d.nextPoll))
 }

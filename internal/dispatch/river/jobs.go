@@ -33,11 +33,11 @@ func queues(known int) map[string]river.QueueConfig {
 
 // EnqueueJobs enqueues runs for any node, in the transaction of the caller.
 func (d *Dispatcher) EnqueueJobs(ctx context.Context, tx pgx.Tx, runs []run.Job) error {
-	jobs, now := make([]river.InsertManyParams, len(runs)), clock.Now()
+	jobs, now := make([]river.InsertManyParams, len(runs)), clock.Steady()
 	for i, h := range runs {
 		opts := &river.InsertOpts{Queue: queueName(h.Level), Priority: priority(h.InFlight), MaxAttempts: maxAttempts}
 		// River checks scheduled jobs only periodically, so due jobs must not have a
-		// time.
+		// time. Others have a steady time: see scheduleJobs.
 		if at := h.At.Add(-scheduleLead); at.After(now) {
 			opts.ScheduledAt = at
 		}
@@ -57,9 +57,9 @@ func (d *Dispatcher) HasJob(ctx context.Context, tx pgx.Tx, ids []string) (map[s
 	// Do not prepare the statement: a generic query plan compares each id with each
 	// job.
 	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+jobTable+` WHERE kind = 'wake_up' AND args->>'run_id' = ANY($1)
-		AND (state IN ('available', 'retryable', 'scheduled') AND scheduled_at < now() + $2::bigint * interval '1 microsecond'
-		OR state = 'running' AND attempted_at > now() - $2::bigint * interval '1 microsecond')`,
-		pgx.QueryExecModeCacheDescribe, ids, fetchTimeout.Microseconds())
+		AND (state = 'available' OR state IN ('retryable', 'scheduled') AND scheduled_at < $3
+		OR state = 'running' AND attempted_at BETWEEN now() - $2::bigint * interval '1 microsecond' AND now() + $2::bigint * interval '1 microsecond')`,
+		pgx.QueryExecModeCacheDescribe, ids, fetchTimeout.Microseconds(), clock.Steady().Add(fetchTimeout))
 	if err != nil {
 		return nil, err
 	}
@@ -97,14 +97,16 @@ const (
 )
 
 // scheduleJobs makes scheduled jobs available until the context ends. The leader of
-// River does this too, but by the clock of its machine: if that is slow, jobs would
-// wait too long. This uses the clock of the database.
+// River does this too, but by the clock of its machine: if that is slow or was set, jobs
+// would wait too long, or come too early and become local timers. This uses the steady
+// time. Available jobs have a time by the clock of the database, before which no node
+// fetches them. If that was set back, they get a new one.
 func (d *Dispatcher) scheduleJobs(ctx context.Context) {
 	for clock.Sleep(ctx, scheduleEvery) {
-		err := d.inBatches(ctx, `UPDATE `+jobTable+` SET state = 'available' WHERE id IN
-			(SELECT id FROM `+jobTable+` WHERE state IN ('retryable', 'scheduled') AND kind = 'wake_up'
-				AND scheduled_at <= now() + $1::bigint * interval '1 microsecond' ORDER BY scheduled_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-			scheduleEvery.Microseconds(), jobBatch)
+		err := d.inBatches(ctx, `UPDATE `+jobTable+` SET state = 'available', scheduled_at = CASE state WHEN 'available' THEN now() ELSE now() + (scheduled_at - $1) END WHERE id IN
+			(SELECT id FROM `+jobTable+` WHERE kind = 'wake_up' AND (state IN ('retryable', 'scheduled') AND scheduled_at <= $1::timestamptz + $3::bigint * interval '1 microsecond'
+				OR state = 'available' AND scheduled_at > now() + 2 * $3 * interval '1 microsecond') ORDER BY scheduled_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+			clock.Steady(), jobBatch, scheduleEvery.Microseconds())
 		if err != nil && ctx.Err() == nil {
 			d.log.Warn("cannot schedule jobs; retrying", "error", err)
 		}

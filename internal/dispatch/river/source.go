@@ -113,7 +113,7 @@ func (d *Dispatcher) reserve(runID string, below int, isolated bool) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := clock.Now()
+	now := clock.Steady()
 	if d.used() >= below || isolated {
 		maps.DeleteFunc(d.reserved, func(_ string, p reservation) bool { return p.until.Before(now) })
 	}
@@ -152,7 +152,7 @@ func (d *Dispatcher) Has(runID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// A run with a reservation may already be owned, before Wake is called for it.
-	if p, ok := d.reserved[runID]; ok && p.until.After(clock.Now()) {
+	if p, ok := d.reserved[runID]; ok && p.until.After(clock.Steady()) {
 		return true
 	}
 	return d.claiming[runID] || slices.ContainsFunc(d.ready, func(w run.Wake) bool { return w.RunID == runID })

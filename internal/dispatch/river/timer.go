@@ -74,7 +74,7 @@ func (d *Dispatcher) runTimers(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		d.mu.Lock()
-		due, next := d.timers.due(clock.Now())
+		due, next := d.timers.due(clock.Steady())
 		for _, wake := range due {
 			d.claiming[wake.RunID] = true
 		}

@@ -54,7 +54,7 @@ func snooze() error {
 func (w *worker) Work(ctx context.Context, job *river.Job[wakeUp]) error {
 	d := w.dispatcher
 	wake := run.Wake{RunID: job.Args.RunID, Epoch: job.Args.Epoch, At: job.Args.At}
-	if d.Draining() || !wake.At.After(clock.Now()) && !d.waitForCapacity(ctx, wake.RunID, job.Args.Isolated) {
+	if d.Draining() || !wake.At.After(clock.Steady()) && !d.waitForCapacity(ctx, wake.RunID, job.Args.Isolated) {
 		return snooze()
 	}
 	err := d.claim(ctx, wake, func(ctx context.Context, tx pgx.Tx) error {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -186,7 +187,7 @@ func TestAllConnectionsInUse(t *testing.T) {
 	if err := db.Ping(t.Context()); err != nil {
 		t.Errorf("a reserved connection: %v", err)
 	}
-	if _, err := db.Heartbeat(t.Context(), newNode("n"), 1, time.Minute); err != nil {
+	if _, err := db.Heartbeat(t.Context(), newNode("n"), 1, time.Minute, clock.Record{}); err != nil {
 		t.Errorf("a heartbeat: %v", err)
 	}
 	close(gate)

@@ -116,12 +116,12 @@ func checkOlderNodes(ctx context.Context, db *sql.DB) error {
 	if err != nil || !hasNodes {
 		return err
 	}
-	level := `0`
+	level, steady := `0`, now()
 	if hasLevels {
-		level = `level`
+		level, steady = `level`, steady+` + COALESCE((SELECT correction FROM service_clock), 0)`
 	}
 	var name, version string
-	err = db.QueryRowContext(ctx, `SELECT name, version FROM nodes WHERE NOT dead AND expires_at > `+now+` AND `+level+` < $1 ORDER BY started_at LIMIT 1`,
+	err = db.QueryRowContext(ctx, `SELECT name, version FROM nodes WHERE NOT dead AND expires_at > `+steady+` AND `+level+` < $1 ORDER BY started_at LIMIT 1`,
 		max(release.First, release.Number-1)).Scan(&name, &version)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

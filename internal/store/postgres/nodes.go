@@ -8,43 +8,72 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// now is the database's current time in microseconds. Its clock is the one that
-// all nodes share.
-const now = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
-
-// Now returns the database's current time.
-func (db *DB) Now(ctx context.Context) (time.Time, error) {
-	var at int64
-	err := db.reserve.QueryRow(ctx, `SELECT `+now).Scan(&at)
-	return time.UnixMicro(at).UTC(), err
+// Clock returns the database's current time, and the record of the steady time.
+func (db *DB) Clock(ctx context.Context) (time.Time, clock.Record, error) {
+	var at, correction, seen, booted int64
+	var r clock.Record
+	err := db.reserve.QueryRow(ctx, `SELECT `+now()+`, COALESCE(c.correction, 0), COALESCE(c.seen, 0), COALESCE(c.boot, ''), COALESCE(c.booted_at, 0)
+		FROM (SELECT) one LEFT JOIN service_clock c ON true`).Scan(&at, &correction, &seen, &r.Boot, &booted)
+	r.Correction, r.Seen, r.BootedAt = time.Duration(correction)*time.Microsecond, time.UnixMicro(seen).UTC(), time.UnixMicro(booted).UTC()
+	return time.UnixMicro(at).UTC(), r, err
 }
 
-// Heartbeat registers a node as alive for the given time.
-func (db *DB) Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Heartbeat, error) {
+// tick checks the database's clock against the steady time of a node, $10, which is null
+// if the node only knows what the database told it. If they differ by more than the
+// statement may take, $11, or by -$15, then the database's clock has jumped, and the
+// correction changes so that the steady time goes on. But if another machine has agreed
+// with the database less than $7 ago, this one was paused. The row also records how to
+// continue after a restart: $12 is the boot of the machine and $13 its steady time.
+//
+// All of this is one statement, so that nodes that notice a jump at the same time
+// correct it once.
+const (
+	tick = `INSERT INTO service_clock AS c (id, correction, seen, boot, booted_at)
+		SELECT 1, n.correction, t.at + n.correction, $12, $13 FROM t, LATERAL (SELECT CASE WHEN t.at - $10 ` + differs + ` THEN $10 - t.at ELSE 0 END AS correction) n
+		WHERE $10::bigint IS NOT NULL
+		ON CONFLICT (id) DO UPDATE SET correction = ` + corrected + `, seen = ` + asked + ` + ` + corrected + `, boot = excluded.boot, booted_at = excluded.booted_at
+		RETURNING c.correction`
+	corrected = `CASE WHEN ` + asked + ` + c.correction - $10 ` + differs + `
+		AND (c.boot = excluded.boot OR ` + asked + ` + c.correction - c.seen NOT BETWEEN 0 AND $7) THEN $10 - ` + asked + ` ELSE c.correction END`
+	differs = `NOT BETWEEN -$15::bigint AND $11`
+	asked   = `(excluded.seen - excluded.correction)` // the time of the database's clock
+)
+
+// Heartbeat registers a node as alive for the given time. The expiry refers to the steady
+// time of the node, which is that of all others. The database's clock is read to compare
+// the two.
+func (db *DB) Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration, steady clock.Record) (node.Heartbeat, error) {
 	var (
-		b       node.Heartbeat
-		at      int64
-		expiry  *int64
-		listens string
+		b              node.Heartbeat
+		at, correction int64
+		expiry         *int64
+		listens        string
+		expires, known = clock.Steady().Add(life).UnixMicro(), (*int64)(nil)
 	)
-	err := db.reserve.QueryRow(ctx, `WITH mine AS (
+	if steady.Measured {
+		micros := steady.Seen.UnixMicro()
+		known = &micros
+	}
+	err := db.reserve.QueryRow(ctx, `WITH t AS MATERIALIZED (SELECT `+now()+` AS at), tick AS (`+tick+`), mine AS (
 		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at, url, listens, level)
-		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7, $8, $9, $10)
+		SELECT $1, $2, $3, $4, $5, $6, t.at, $14, $8, $9, $16 FROM t
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = CASE WHEN n.dead THEN n.expires_at ELSE excluded.expires_at END
 		RETURNING dead, capacity),
 		marked AS (`+markRecovery+`)
-		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1, COALESCE(o.url, ''), COALESCE(o.listens, '')
-		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes,
+		SELECT t.at, COALESCE((SELECT correction FROM tick), (SELECT correction FROM service_clock), 0), mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1, COALESCE(o.url, ''), COALESCE(o.listens, '')
+		FROM t, mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes,
 			min(url) FILTER (WHERE url <> '' AND NOT dead) AS url, string_agg(listens, ' ') AS listens FROM nodes WHERE id <> $1) o`,
-		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds(), n.URL, joinAddrs(n.Listens), n.Level).
-		Scan(&at, &b.Dead, &expiry, &b.Capacity, &b.Nodes, &b.Others.URL, &listens)
+		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds(), n.URL, joinAddrs(n.Listens),
+		known, (life*3/10+clock.MaxStep).Microseconds(), steady.Boot, steady.BootedAt.UnixMicro(), expires, clock.MaxStep.Microseconds(), n.Level).
+		Scan(&at, &correction, &b.Dead, &expiry, &b.Capacity, &b.Nodes, &b.Others.URL, &listens)
 	b.Others.Listens = splitAddrs(listens)
-	b.Now = time.UnixMicro(at).UTC()
+	b.Now, b.Correction = time.UnixMicro(at).UTC(), time.Duration(correction)*time.Microsecond
 	if expiry != nil {
 		t := time.UnixMicro(*expiry).UTC()
 		b.NextExpiry = &t
@@ -74,7 +103,7 @@ func splitAddrs(text string) []netip.AddrPort {
 // Expired marks nodes whose lease has expired as dead and returns all dead nodes,
 // including those that were marked earlier and not yet removed.
 func (db *DB) Expired(ctx context.Context) ([]string, error) {
-	rows, err := db.reserve.Query(ctx, `UPDATE nodes SET dead = true WHERE expires_at < `+now+` RETURNING id`)
+	rows, err := db.reserve.Query(ctx, `UPDATE nodes SET dead = true WHERE expires_at < $1 RETURNING id`, clock.Steady().UnixMicro())
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +150,7 @@ func (db *DB) Nodes(ctx context.Context) ([]node.Node, error) {
 }
 
 func (db *DB) listNodes(ctx context.Context) ([]node.Node, error) {
-	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, level, started_at, seen_at, expires_at FROM nodes WHERE NOT dead AND expires_at > `+now+` ORDER BY id`)
+	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, level, started_at, seen_at, expires_at FROM nodes WHERE NOT dead AND expires_at > $1 ORDER BY id`, clock.Steady().UnixMicro())
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +158,7 @@ func (db *DB) listNodes(ctx context.Context) ([]node.Node, error) {
 		var started, seen, expires int64
 		err = r.Scan(&n.ID, &n.Name, &n.Version, &n.Role, &n.Level, &started, &seen, &expires)
 		n.StartedAt, n.SeenAt = time.UnixMicro(started).UTC(), time.UnixMicro(seen).UTC()
-		until := time.UnixMicro(expires).UTC()
+		until := clock.Wall(time.UnixMicro(expires).UTC())
 		n.ExpiresAt = &until
 		return n, err
 	})
@@ -151,10 +180,10 @@ func (db *DB) OldestNode(ctx context.Context) (workflow.OldestNode, error) {
 // is a hint: the leader's work must be safe if two nodes do it.
 func (db *DB) TryLead(ctx context.Context, term, id string, life time.Duration) (bool, error) {
 	var mine bool
-	err := db.reserve.QueryRow(ctx, `INSERT INTO terms AS t (name, holder, until) VALUES ($1, $2, `+now+` + $3)
+	err := db.reserve.QueryRow(ctx, `INSERT INTO terms AS t (name, holder, until) VALUES ($1, $2, $4::bigint + $3)
 		ON CONFLICT (name) DO UPDATE SET
-			holder = CASE WHEN t.holder = $2 OR t.until < `+now+` THEN $2 ELSE t.holder END,
-			until = CASE WHEN t.holder = $2 OR t.until < `+now+` THEN excluded.until ELSE t.until END
-		RETURNING holder = $2`, term, id, life.Microseconds()).Scan(&mine)
+			holder = CASE WHEN t.holder = $2 OR t.until < $4 THEN $2 ELSE t.holder END,
+			until = CASE WHEN t.holder = $2 OR t.until < $4 THEN excluded.until ELSE t.until END
+		RETURNING holder = $2`, term, id, life.Microseconds(), clock.Steady().UnixMicro()).Scan(&mine)
 	return mine, err
 }

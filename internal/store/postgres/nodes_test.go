@@ -18,7 +18,7 @@ func newNode(id string) node.Node {
 
 func beat(t *testing.T, db *postgres.DB, id string, life time.Duration) node.Heartbeat {
 	t.Helper()
-	b, err := db.Heartbeat(t.Context(), newNode(id), 10, life)
+	b, err := db.Heartbeat(t.Context(), newNode(id), 10, life, clock.Current())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,6 +59,7 @@ var areas = []struct {
 	{"races", testRaces},
 	{"queue", testQueue},
 	{"backlog", testBacklog},
+	{"service clock", testServiceClock},
 	{"nodes", testNodes},
 	{"outbox", testOutbox},
 	{"webhooks", testWebhooks},

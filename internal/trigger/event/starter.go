@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -23,7 +24,7 @@ type Starter struct {
 func NewStarter(store trigger.PendingEventStore, runs trigger.Runs, log *slog.Logger) *Starter {
 	r := &Starter{store: store, runs: runs}
 	r.Ticker = trigger.NewTicker(trigger.DueWork[trigger.PendingEvent]{
-		Name: workflow.EventTrigger, Due: store.DuePendingEvents, Next: store.NextPendingEvent, Handle: r.start,
+		Name: workflow.EventTrigger, Clock: clock.Steady, Due: store.DuePendingEvents, Next: store.NextPendingEvent, Handle: r.start,
 	}, log)
 	return r
 }
@@ -55,13 +56,13 @@ func (r *Starter) start(ctx context.Context, p trigger.PendingEvent, now time.Ti
 // maxEventWait limits how long an event waits for space in the queue.
 const maxEventWait = 24 * time.Hour
 
-// retryAt returns when to retry a rejected event: the longer it has waited, the
-// later. It returns nil for errors that are permanent.
+// retryAt returns the steady time at which to retry a rejected event: the longer it has
+// waited, the later. It returns nil for errors that are permanent.
 func retryAt(err error, since, now time.Time) *time.Time {
 	waited := now.Sub(since)
 	if !fault.Is(err, fault.RunQueueFull) || waited > maxEventWait {
 		return nil
 	}
-	next := now.Add(min(max(waited/2, time.Second), 5*time.Minute))
+	next := clock.Steady().Add(min(max(waited/2, time.Second), 5*time.Minute))
 	return &next
 }

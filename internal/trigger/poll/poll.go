@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/cron"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
@@ -29,7 +30,7 @@ func Type() trigger.Type {
 			},
 		},
 		// The first poll is immediate: later responses are compared with the first.
-		First: func(_ string, _ workflow.CompiledTrigger, now time.Time) time.Time { return now },
+		First: func(string, workflow.CompiledTrigger, time.Time) time.Time { return clock.Steady() },
 		Firer: func(d trigger.Deps) trigger.Firer {
 			return NewPoller(d)
 		},

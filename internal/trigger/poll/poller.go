@@ -54,7 +54,7 @@ func NewPoller(d trigger.Deps) *Poller {
 		store: d.Store, programs: d.Programs, runs: d.Runs, values: d.Values, connections: d.Connections, catalog: d.Actions, log: d.Log,
 		slots: make(chan struct{}, maxConcurrent),
 	}
-	p.Ticker = trigger.NewTicker(trigger.OfType(d.Store, workflow.PollTrigger, p.claim), d.Log)
+	p.Ticker = trigger.NewTicker(trigger.OfType(d.Store, workflow.PollTrigger, clock.Steady, p.claim), d.Log)
 	return p
 }
 
@@ -72,7 +72,7 @@ func (p *Poller) claim(ctx context.Context, t trigger.Trigger, now time.Time) er
 	case <-ctx.Done():
 		return nil
 	}
-	until := clock.Now().Add(claimDuration)
+	until := clock.Steady().Add(claimDuration)
 	claimed, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &until, Failures: t.Failures})
 	if err != nil || !claimed {
 		<-p.slots
@@ -89,17 +89,18 @@ func (p *Poller) claim(ctx context.Context, t trigger.Trigger, now time.Time) er
 	return nil
 }
 
-// poll sends one request and starts runs for new items. due is when the poll was
-// due.
+// poll sends one request and starts runs for new items. due is the steady time at
+// which the poll was due.
 func (p *Poller) poll(ctx context.Context, t trigger.Trigger, due, now time.Time) error {
 	compiled, err := trigger.Compiled(ctx, p.store, p.programs, t, now)
 	if err != nil || compiled == nil {
 		return err
 	}
 	every := compiled.Config.(*Config).Schedule.Interval()
+	began := clock.Steady()
 	next := due.Add(every)
-	if !next.After(now) {
-		next = now.Add(every)
+	if !next.After(began) {
+		next = began.Add(every)
 	}
 	before, err := parseState(t.State, compiled.Trigger)
 	if err != nil {
@@ -110,7 +111,7 @@ func (p *Poller) poll(ctx context.Context, t trigger.Trigger, due, now time.Time
 	found, masker, err := p.fetch(ctx, *compiled, t, before.Cursor)
 	switch {
 	case ctx.Err() != nil: // the service stops: the next node polls immediately
-		_, err := p.store.MoveTrigger(context.WithoutCancel(ctx), trigger.Move{Of: t, Next: &now, Failures: t.Failures})
+		_, err := p.store.MoveTrigger(context.WithoutCancel(ctx), trigger.Move{Of: t, Next: &began, Failures: t.Failures})
 		return err
 	case err != nil:
 		return p.recordFailure(ctx, t, every, now, masker, err)
@@ -172,7 +173,7 @@ func (p *Poller) fire(ctx context.Context, t trigger.Trigger, items []item, mask
 	case trigger.Obsolete(err):
 		return false, nil
 	case fault.Is(err, fault.RunQueueFull):
-		again := now.Add(time.Minute)
+		again := clock.Steady().Add(time.Minute)
 		_, err = p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &again, NotFired: notFired})
 		return false, err
 	case notFired != nil: // no item can start a run
@@ -187,7 +188,7 @@ func (p *Poller) fire(ctx context.Context, t trigger.Trigger, items []item, mask
 func (p *Poller) recordFailure(ctx context.Context, t trigger.Trigger, every time.Duration, now time.Time, masker *mask.Masker, err error) error {
 	failure, ok := errors.AsType[*action.Failure](err)
 	if !ok {
-		return p.release(ctx, t, now, err)
+		return p.release(ctx, t, err)
 	}
 	failures := t.Failures + 1
 	delay := every
@@ -195,15 +196,15 @@ func (p *Poller) recordFailure(ctx context.Context, t trigger.Trigger, every tim
 		delay *= 2
 	}
 	delay = max(every, min(delay, maxDelay), min(failure.RetryAfter, workflow.MaxDelay))
-	next := now.Add(delay)
+	next := clock.Steady().Add(delay)
 	note := &trigger.Note{At: now, Code: failure.Code, Message: run.Clip(masker.Text(failure.Message), maxNote)}
 	_, err = p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &next, Failures: failures, Error: note})
 	return err
 }
 
 // release gives up the claim on a poll that failed because of the service.
-func (p *Poller) release(ctx context.Context, t trigger.Trigger, now time.Time, cause error) error {
-	again := now.Add(trigger.RetryDelay)
+func (p *Poller) release(ctx context.Context, t trigger.Trigger, cause error) error {
+	again := clock.Steady().Add(trigger.RetryDelay)
 	_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &again, Failures: t.Failures})
 	return errors.Join(cause, err)
 }

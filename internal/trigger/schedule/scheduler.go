@@ -31,7 +31,7 @@ type Scheduler struct {
 // NewScheduler returns a scheduler on a store.
 func NewScheduler(store trigger.Store, programs trigger.Programs, runs trigger.Runs, log *slog.Logger) *Scheduler {
 	s := &Scheduler{store: store, programs: programs, runs: runs}
-	s.Ticker = trigger.NewTicker(trigger.OfType(store, workflow.ScheduleTrigger, s.tick), log)
+	s.Ticker = trigger.NewTicker(trigger.OfType(store, workflow.ScheduleTrigger, clock.Now, s.tick), log)
 	return s
 }
 
