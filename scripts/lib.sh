@@ -136,7 +136,7 @@ require_go() {
 	export GOFLAGS
 }
 
-# Checks Go and the given software: cc, node, chromium, postgres, pgbouncer, web_packages
+# Checks Go and the given software: cc, node, chromium, postgres, pgbouncer, faketime, web_packages
 # or receivers_packages. Lists all that is missing and what installing it changes on the
 # machine, and then installs it. STEPMILL_TEST_INSTALL=0 stops instead.
 require() {
@@ -167,6 +167,7 @@ advice() {
 	postgres) echo "PostgreSQL 14 or newer, for the tests of the PostgreSQL store: install postgresql (Debian, Ubuntu, Alpine)," \
 		"postgresql-server (Fedora) or postgresql@17 (Homebrew), or set STEPMILL_TEST_PG_BIN to the folder that contains initdb" ;;
 	pgbouncer) echo "PgBouncer, for the tests of the PostgreSQL store: install pgbouncer" ;;
+	faketime) echo "libfaketime, for the tests of a database whose clock jumps: install libfaketime (Debian, Ubuntu, Alpine), or set STEPMILL_TEST_FAKETIME to the path of libfaketime.so.1" ;;
 	web_packages) echo "the npm packages of the dashboard: run npm ci --prefix web --ignore-scripts" ;;
 	receivers_packages) echo "the npm packages of the delivery tests: run npm ci --prefix test/receivers --ignore-scripts" ;;
 	esac
@@ -181,6 +182,7 @@ changes() {
 	postgres) echo "apt-get install postgresql-common postgresql, as root;" \
 		"create_main_cluster = false in /etc/postgresql-common/createcluster.conf, so that no server starts" ;;
 	pgbouncer) echo "apt-get install pgbouncer, as root" ;;
+	faketime) echo "apt-get install libfaketime, as root" ;;
 	web_packages) echo "npm ci in web: writes web/node_modules" ;;
 	receivers_packages) echo "npm ci in test/receivers: writes test/receivers/node_modules" ;;
 	esac
@@ -229,6 +231,12 @@ install_postgres() {
 has_pgbouncer() { command -v pgbouncer >/dev/null 2>&1 || [ -x /usr/sbin/pgbouncer ]; }
 
 install_pgbouncer() { install_packages pgbouncer; }
+
+has_faketime() {
+	[ -n "${STEPMILL_TEST_FAKETIME:-}" ] || ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1
+}
+
+install_faketime() { install_packages libfaketime; }
 
 # Reports whether the npm packages in a directory are those of its lock file.
 has_npm_packages() {

@@ -92,7 +92,7 @@ func (b *Bouncer) tryPort(ctx context.Context, guard *watchdog, program string, 
 		return nil, err
 	}
 	defer log.Close()
-	child, err := spawn(b.dir, log, guard, syscall.SIGKILL, program, ini)
+	child, err := spawn(b.dir, nil, log, guard, syscall.SIGKILL, program, ini)
 	if err != nil {
 		return nil, err
 	}

@@ -24,14 +24,15 @@ type child struct {
 	exited chan struct{}
 }
 
-// spawn starts a program in a directory. On Linux the program gets the orphaned signal
+// spawn starts a program in a directory, with additions to the environment. On Linux the program gets the orphaned signal
 // when this process dies; the watchdog stops it in any case.
-func spawn(dir string, log *os.File, guard *watchdog, orphaned syscall.Signal, program string, args ...string) (*child, error) {
+func spawn(dir string, env []string, log *os.File, guard *watchdog, orphaned syscall.Signal, program string, args ...string) (*child, error) {
 	c := &child{cmd: exec.Command(program, args...), guard: guard, exited: make(chan struct{})}
 	attr, err := attributes(orphaned)
 	if err != nil {
 		return nil, err
 	}
+	c.cmd.Env = append(os.Environ(), env...)
 	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr, c.cmd.SysProcAttr = dir, log, log, attr
 	started := make(chan error)
 	go func() {

@@ -42,6 +42,8 @@ type Options struct {
 	Settings map[string]string
 	// Unsafe trades durability for speed, for tests that kill nothing.
 	Unsafe bool
+	// FakeTime runs the server under libfaketime, so that SetClock can set its clock.
+	FakeTime bool
 }
 
 // Server is a PostgreSQL server.
@@ -52,6 +54,8 @@ type Server struct {
 	data  string
 	port  int
 	guard *watchdog
+
+	env []string // of the server process
 
 	mu     sync.Mutex
 	child  *child
@@ -130,6 +134,11 @@ func Launch(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.data = filepath.Join(s.dir, "data")
+	if o.FakeTime {
+		if s.env, err = s.fakeTime(); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(s.dir))
+		}
+	}
 	if s.guard, err = startWatchdog(s.dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
@@ -219,7 +228,7 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	child, err := spawn(s.dir, log, s.guard, syscall.SIGQUIT,
+	child, err := spawn(s.dir, s.env, log, s.guard, syscall.SIGQUIT,
 		filepath.Join(s.bin, "postgres"), "-D", s.data, "-p", strconv.Itoa(s.port))
 	if err != nil {
 		return err
