@@ -1,11 +1,12 @@
 package store
 
 import (
+	"time"
+
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
-	"time"
 )
 
 // acquireSlot acquires a slot under the concurrency limit of a new run. It

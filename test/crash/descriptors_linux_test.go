@@ -44,7 +44,7 @@ func TestIdleConnectionsAndFewDescriptors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/v1/workflows"} {
 		if status, body := fresh(t, s, path); status != http.StatusOK {
