@@ -16,7 +16,11 @@ import (
 	"github.com/stepmill/stepmill/test/oauthserver"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	// Some of these tests mostly wait.
+	harness.SetParallel(4)
+	harness.Main(m)
+}
 
 const (
 	allowLoopback = "--egress-allow=127.0.0.0/8"
