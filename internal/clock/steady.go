@@ -88,16 +88,16 @@ type Record struct {
 }
 
 // Resume continues the steady time of a record. If this machine wrote the record and
-// has not been rebooted since, it knows how much time has passed. Otherwise the wall
-// clock tells, but the steady time does not go back.
+// has not been rebooted since, it knows how much time has passed, even if the wall clock
+// has jumped. Otherwise the wall clock tells, but the steady time does not go back.
 func Resume(r Record) {
-	now := Now().Add(r.Correction)
 	id, running := boot()
+	now, elapsed := Now().Add(r.Correction), r.BootedAt.Add(running)
 	measured := id != "" && id == r.Boot
 	switch {
-	case measured:
-		now = r.BootedAt.Add(running)
-	case now.Before(r.Seen):
+	case measured && elapsed.Sub(now).Abs() > MaxStep:
+		now = elapsed
+	case !measured && now.Before(r.Seen):
 		now = r.Seen
 	}
 	setSteady(now, r.Correction, measured)

@@ -93,6 +93,21 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Without a jump, a wait that goes on after a restart ends when the wall clock shows the
+// end that was promised, although what is recorded about the boot is not exact.
+func TestResumeAgreesWithTheWallClock(t *testing.T) {
+	boot, running := boot()
+	for _, off := range []time.Duration{-9 * time.Millisecond, 9 * time.Millisecond, -MaxStep / 2, MaxStep / 2} {
+		inBubble(t, func(t *testing.T) {
+			booted := Now().Add(time.Hour - running)
+			Resume(Record{Correction: time.Hour, Boot: boot, BootedAt: booted.Add(off), Seen: Now()})
+			if shown := Wall(Steady()); !shown.Equal(Now()) {
+				t.Errorf("with a record that is off by %s, the wall clock is said to show %s at %s", off, shown, Now())
+			}
+		})
+	}
+}
+
 // Check notices that the wall clock was set.
 func TestCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
