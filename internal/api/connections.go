@@ -73,6 +73,14 @@ func (s *Server) describeConnection(ctx context.Context, c connection.Connection
 	return body, err
 }
 
+func (s *Server) connectionReply(ctx context.Context, c connection.Connection) (*reply, error) {
+	body, err := s.describeConnection(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return ok(body), nil
+}
+
 func (s *Server) listConnections(ctx context.Context, in *page) (*reply, error) {
 	var usage map[string]connection.Usage
 	return paginate(ctx, s, *in, []string{"connections"},
@@ -148,11 +156,7 @@ func (s *Server) getConnection(ctx context.Context, in *connectionRequest) (*rep
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.describeConnection(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return ok(body), nil
+	return s.connectionReply(ctx, c)
 }
 
 type updateConnectionRequest struct {
@@ -173,11 +177,7 @@ func (s *Server) updateConnection(ctx context.Context, in *updateConnectionReque
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.describeConnection(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return ok(body), nil
+	return s.connectionReply(ctx, c)
 }
 
 func (s *Server) deleteConnection(ctx context.Context, in *connectionRequest) (*reply, error) {

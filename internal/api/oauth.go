@@ -163,11 +163,7 @@ func (s *Server) confirmConsent(ctx context.Context, in *confirmConsentRequest) 
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.describeConnection(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return ok(body), nil
+	return s.connectionReply(ctx, c)
 }
 
 // consentFailed sends the browser back to the dashboard, which shows why there is no

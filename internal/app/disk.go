@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
@@ -58,16 +59,10 @@ func (d *disk) watch(ctx context.Context) error {
 	if d.db == nil {
 		return nil
 	}
-	ticker := time.NewTicker(diskCheckEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	for clock.Sleep(ctx, diskCheckEvery) {
 		d.check(ctx)
 	}
+	return nil
 }
 
 func (d *disk) check(ctx context.Context) {

@@ -95,14 +95,7 @@ func (h *housekeeper) flush(ctx context.Context) {
 // checkConsents renews connections whose consent ends soon, or warns of that. It runs
 // separately from sweep, because services may take long to respond.
 func (h *housekeeper) checkConsents(ctx context.Context) error {
-	ticker := time.NewTicker(expireEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	for clock.Sleep(ctx, expireEvery) {
 		if !h.leads(ctx, "tidy") {
 			continue
 		}
@@ -110,21 +103,15 @@ func (h *housekeeper) checkConsents(ctx context.Context) error {
 			h.log.Warn("cannot check which connections end soon", "error", err)
 		}
 	}
+	return nil
 }
 
 // sweep removes deleted and old rows in batches. It runs separately from
 // flushPeriodically, because it can take long after large deletions.
 func (h *housekeeper) sweep(ctx context.Context) error {
-	ticker := time.NewTicker(housekeepEvery)
-	defer ticker.Stop()
 	st, pruner := h.data.store, run.NewPruner(h.data.store, retention(h.keepRuns))
 	var expired, pruned time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	for clock.Sleep(ctx, housekeepEvery) {
 		if !h.leads(ctx, "tidy") {
 			continue
 		}
@@ -145,6 +132,7 @@ func (h *housekeeper) sweep(ctx context.Context) error {
 			expired = now
 		}
 	}
+	return nil
 }
 
 // expire removes expired rows.

@@ -93,7 +93,7 @@ func checkAccess(t *testing.T, was, now string) []string {
 			t.Fatal(err)
 		}
 	}
-	problems, err := workflow.Check(t.Context(), definitions[0], definitions[1], actions, types(t), "ws_1", func() (workflow.Names, error) {
+	problems, _, err := workflow.Check(t.Context(), definitions[0], definitions[1], actions, types(t), "ws_1", func() (workflow.Names, error) {
 		return workflow.Names{Connections: []workflow.ConnectionName{
 			{Name: "closed", Now: "closed", Closed: true}, {Name: "was_closed", Now: "closed", Closed: true}, {Name: "open", Now: "open"},
 		}}, nil

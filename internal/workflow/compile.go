@@ -148,14 +148,9 @@ func Compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*Progr
 // Check reports why a definition cannot replace another one in a workspace: the problems
 // that Compile and slow checks report, secrets, variables and connections that do not
 // exist, and steps and triggers that are new or changed and use a connection that the
-// caller may not use. It calls known only if the definition refers to any.
-func Check(ctx context.Context, was, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error)) ([]Problem, error) {
-	problems, _, err := check(ctx, was, d, catalog, types, workspaceID, known)
-	return problems, err
-}
-
-// check is Check, and returns the level of a definition without problems.
-func check(
+// caller may not use. It calls known only if the definition refers to any. Without
+// problems it returns the level of the definition.
+func Check(
 	ctx context.Context, was, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error),
 ) (problems []Problem, level int, err error) {
 	c, _ := compile(d, catalog, types)

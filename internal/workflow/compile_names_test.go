@@ -23,7 +23,7 @@ func check(t *testing.T, definition string) (problems []workflow.Problem, asked 
 	if err := json.Unmarshal([]byte(definition), &d); err != nil {
 		t.Fatal(err)
 	}
-	problems, err = workflow.Check(t.Context(), workflow.Definition{}, d, actions, types(t), "ws_1", func() (workflow.Names, error) {
+	problems, _, err = workflow.Check(t.Context(), workflow.Definition{}, d, actions, types(t), "ws_1", func() (workflow.Names, error) {
 		asked = true
 		return workflow.Names{Secrets: []string{"gh_token", "other"}, Variables: []string{"region"}}, nil
 	})
@@ -157,7 +157,7 @@ func TestNamesAreLookedUpOnlyIfReferenced(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	d := workflow.Definition{Steps: []workflow.Step{{ID: "a", Uses: "data.set", If: "vars.x == 1", With: json.RawMessage(`{"values": {}}`)}}}
-	if _, err := workflow.Check(t.Context(), workflow.Definition{}, d, actions, types(t), "ws_1", func() (workflow.Names, error) { return workflow.Names{}, broken }); !errors.Is(err, broken) {
+	if _, _, err := workflow.Check(t.Context(), workflow.Definition{}, d, actions, types(t), "ws_1", func() (workflow.Names, error) { return workflow.Names{}, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }

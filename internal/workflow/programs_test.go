@@ -43,7 +43,7 @@ func TestSavedVersionsSkipSlowChecks(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"steps": [{"id": "a", "uses": "test.check"}]}`), &definition); err != nil {
 			t.Fatal(err)
 		}
-		if problems, err := workflow.Check(t.Context(), workflow.Definition{}, definition, catalog, types(t), "ws_1", nil); err != nil || len(problems) != 1 {
+		if problems, _, err := workflow.Check(t.Context(), workflow.Definition{}, definition, catalog, types(t), "ws_1", nil); err != nil || len(problems) != 1 {
 			t.Errorf("slow %v: when it is saved: %v, %v", slow, problems, err)
 		}
 		program, err := workflow.NewPrograms(stored(definition), catalog, types(t)).Get(t.Context(), "wf", 1)

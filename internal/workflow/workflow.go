@@ -184,7 +184,7 @@ func (s *Service) check(ctx context.Context, actor auth.Actor, was Definition, d
 	if err != nil {
 		return nil, err
 	}
-	problems, level, err := check(ctx, was, *d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor) })
+	problems, level, err := Check(ctx, was, *d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor) })
 	if len(missing) > 0 {
 		problems = append(problems, missing...)
 		sortProblems(problems)

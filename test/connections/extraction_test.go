@@ -72,8 +72,8 @@ type channel struct {
 	name       string
 	definition map[string]any // the members that change; nil removes one
 	fields     map[string]string
-	// sees is what the attacker receives if the change is made; "" if it needs more than
-	// that, such as another consent.
+	// sees is what the attacker receives if the change is accepted. It is "" if that takes
+	// more than the change, such as another consent.
 	sees string
 }
 
