@@ -9,12 +9,12 @@ cd "$(dirname "$0")/.."
 STEPMILL_TEST_BIN=$scratch/bin
 export STEPMILL_TEST_BIN
 
-# More parallel tests than cores: the PostgreSQL tests mostly wait.
+# More parallel tests than cores: tests that use PostgreSQL or the binary mostly wait.
 unit() { go_test "$(cat "$scratch/unit")" -parallel 4; }
 
 # -count=1 bypasses the test cache, which does not track the binary under test.
-black_box() { go_test "$(cat "$scratch/blackbox")" -count=1 -p 4; }
-on_postgres() { STEPMILL_TEST_DATABASE=postgres go_test ./test/crash -count=1; }
+black_box() { go_test "$(cat "$scratch/blackbox")" -count=1 -p 4 -parallel 4; }
+on_postgres() { STEPMILL_TEST_DATABASE=postgres go_test ./test/crash -count=1 -parallel 4; }
 
 require node chromium postgres pgbouncer web_packages receivers_packages
 list_packages
