@@ -73,6 +73,7 @@ var rules = []rule{
 	// Domain packages: base packages, and the domain packages they build on.
 	{pkg: "account", may: base + " audit auth"},
 	{pkg: "action", may: base + " auth egress state table"},
+	{pkg: "action/actiontest", may: base + " action"},
 	{pkg: "action/catalog", may: base + " action action/*"},
 	{pkg: "action/*", may: base + " action egress sandbox state table vault"},
 	{pkg: "audit", may: base},

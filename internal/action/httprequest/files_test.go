@@ -1,11 +1,7 @@
 package httprequest_test
 
 import (
-	"bytes"
 	"compress/gzip"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -24,92 +20,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/actiontest"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
 )
-
-// memory stores files in memory.
-type memory struct {
-	limit int
-
-	mu      sync.Mutex
-	content map[string][]byte
-	open    int
-	opened  int
-	aborted int
-}
-
-func newMemory() *memory { return &memory{limit: 1 << 20, content: map[string][]byte{}} }
-
-func (m *memory) add(name, mediaType, content string) *expr.File {
-	w := &memoryWriter{of: m, f: action.NewFile{Name: name, Type: mediaType}, data: []byte(content)}
-	f, _ := w.Finish()
-	return f
-}
-
-func (m *memory) Create(_ context.Context, f action.NewFile) (action.FileWriter, error) {
-	return &memoryWriter{of: m, f: f}, nil
-}
-
-func (m *memory) Open(_ context.Context, f *expr.File, offset int64) (io.ReadCloser, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	content, ok := m.content[f.ID]
-	if !ok {
-		return nil, &action.Failure{Code: "file_not_found", Message: "there is no such file"}
-	}
-	m.open++
-	m.opened++
-	return &memoryReader{Reader: bytes.NewReader(content[offset:]), of: m}, nil
-}
-
-type memoryReader struct {
-	io.Reader
-	of   *memory
-	once sync.Once
-}
-
-func (r *memoryReader) Close() error {
-	r.once.Do(func() {
-		r.of.mu.Lock()
-		defer r.of.mu.Unlock()
-		r.of.open--
-	})
-	return nil
-}
-
-type memoryWriter struct {
-	of   *memory
-	f    action.NewFile
-	data []byte
-	done bool
-}
-
-func (w *memoryWriter) Write(p []byte) (int, error) {
-	if len(w.data)+len(p) > w.of.limit {
-		return 0, &action.Failure{Code: "file_too_large", Message: "the file is too large"}
-	}
-	w.data = append(w.data, p...)
-	return len(p), nil
-}
-
-func (w *memoryWriter) Finish() (*expr.File, error) {
-	w.of.mu.Lock()
-	defer w.of.mu.Unlock()
-	w.done = true
-	sum := sha256.Sum256(w.data)
-	id := fmt.Sprintf("file_%d", len(w.of.content)+1)
-	w.of.content[id] = w.data
-	return expr.NewFile(expr.File{ID: id, Name: w.f.Name, Type: w.f.Type, Size: int64(len(w.data)), SHA256: hex.EncodeToString(sum[:]), List: w.f.List}), nil
-}
-
-func (w *memoryWriter) Abort() {
-	if !w.done {
-		w.done = true
-		w.of.aborted++
-	}
-}
 
 // callWith runs the action with files.
 func callWith(t *testing.T, files action.Files, server *httptest.Server, with map[string]any) (map[string]any, *action.Failure) {
@@ -156,7 +71,7 @@ func TestResponseAsFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files := newMemory()
+			files := actiontest.NewFiles()
 			server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", test.mediaType)
 				if test.disposition != "" {
@@ -179,7 +94,7 @@ func TestResponseAsFile(t *testing.T) {
 			if !ok || output["status"] != 200 {
 				t.Fatalf("got %v", output)
 			}
-			if f.Name != test.wantName || f.Type != test.wantType || f.Size != int64(len(content)) || string(files.content[f.ID]) != content {
+			if f.Name != test.wantName || f.Type != test.wantType || f.Size != int64(len(content)) || string(files.Content[f.ID]) != content {
 				t.Errorf("got %+v", f)
 			}
 		})
@@ -194,26 +109,26 @@ func TestErrorResponseIsNoFile(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"error": "gone"}`)
 	})
-	files := newMemory()
+	files := actiontest.NewFiles()
 	_, failure := callWith(t, files, server, map[string]any{"url": "/x", "response": "file"})
 	want := map[string]any{"error": "gone"}
 	if failure == nil || failure.Code != httprequest.HTTPError || !cmp.Equal(failure.Output["body"], any(want)) {
 		t.Errorf("got %v", failure)
 	}
 	output, failure := callWith(t, files, server, map[string]any{"url": "/x", "response": "file", "fail_on": "never"})
-	if failure != nil || !cmp.Equal(output["body"], any(want)) || len(files.content) != 0 {
-		t.Errorf("got %v, %v and %d files", output, failure, len(files.content))
+	if failure != nil || !cmp.Equal(output["body"], any(want)) || len(files.Content) != 0 {
+		t.Errorf("got %v, %v and %d files", output, failure, len(files.Content))
 	}
 }
 
 func TestResponseLargerThanAFileMayBe(t *testing.T) {
 	t.Parallel()
-	files := newMemory()
-	files.limit = 100
+	files := actiontest.NewFiles()
+	files.Limit = 100
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 101)) })
 	_, failure := callWith(t, files, server, map[string]any{"url": "/x", "response": "file"})
-	if failure == nil || failure.Code != "file_too_large" || files.aborted != 1 {
-		t.Errorf("got %v, aborted %d times", failure, files.aborted)
+	if failure == nil || failure.Code != "file_too_large" || files.Aborted != 1 {
+		t.Errorf("got %v, aborted %d times", failure, files.Aborted)
 	}
 }
 
@@ -254,14 +169,14 @@ func breaking(t *testing.T, content, tag string, part int, requests *[]string) *
 func TestInterruptedDownloadIsContinued(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("0123456789", 30)
-	files := newMemory()
+	files := actiontest.NewFiles()
 	var requests []string
 	output, failure := callWith(t, files, breaking(t, content, `"v1"`, 130, &requests), map[string]any{"url": "/x", "response": "file"})
 	if failure != nil {
 		t.Fatal(failure)
 	}
-	if f := output["body"].(*expr.File); string(files.content[f.ID]) != content {
-		t.Errorf("got %q", files.content[f.ID])
+	if f := output["body"].(*expr.File); string(files.Content[f.ID]) != content {
+		t.Errorf("got %q", files.Content[f.ID])
 	}
 	if diff := cmp.Diff([]string{" ", `bytes=130- "v1"`, `bytes=260- "v1"`}, requests); diff != "" {
 		t.Error(diff)
@@ -272,10 +187,10 @@ func TestInterruptedDownloadIsContinued(t *testing.T) {
 func TestInterruptedDownloadThatCannotBeContinued(t *testing.T) {
 	t.Parallel()
 	for _, tag := range []string{"", `W/"v1"`} {
-		files := newMemory()
+		files := actiontest.NewFiles()
 		var requests []string
 		_, failure := callWith(t, files, breaking(t, strings.Repeat("x", 300), tag, 100, &requests), map[string]any{"url": "/x", "response": "file"})
-		if failure == nil || failure.Code != string(egress.ConnectionFailed) || !failure.Retryable || len(requests) != 1 || files.aborted != 1 {
+		if failure == nil || failure.Code != string(egress.ConnectionFailed) || !failure.Retryable || len(requests) != 1 || files.Aborted != 1 {
 			t.Errorf("tag %q: %v after %d requests", tag, failure, len(requests))
 		}
 	}
@@ -300,9 +215,9 @@ func TestChangedDownloadIsNotContinued(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		})
-		files := newMemory()
+		files := actiontest.NewFiles()
 		_, failure := callWith(t, files, server, map[string]any{"url": "/x", "response": "file"})
-		if failure == nil || failure.Code != string(egress.ConnectionFailed) || requests.Load() != 2 || len(files.content) != 0 {
+		if failure == nil || failure.Code != string(egress.ConnectionFailed) || requests.Load() != 2 || len(files.Content) != 0 {
 			t.Errorf("status %d: %v after %d requests", status, failure, requests.Load())
 		}
 	}
@@ -310,8 +225,8 @@ func TestChangedDownloadIsNotContinued(t *testing.T) {
 
 func TestFileAsBody(t *testing.T) {
 	t.Parallel()
-	files := newMemory()
-	f, empty := files.add("a.csv", "text/csv", "a,b\n1,2\n"), files.add("empty", "text/plain", "")
+	files := actiontest.NewFiles()
+	f, empty := files.Add("a.csv", "text/csv", "a,b\n1,2\n"), files.Add("empty", "text/plain", "")
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.URL.Path == "/moved" {
@@ -339,8 +254,8 @@ func TestFileAsBody(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", name, output["body"], failure, test.want)
 		}
 	}
-	if files.open != 0 {
-		t.Errorf("%d files are still open", files.open)
+	if files.Unclosed != 0 {
+		t.Errorf("%d files are still open", files.Unclosed)
 	}
 }
 
@@ -348,7 +263,7 @@ func TestMissingFileAsBody(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(http.ResponseWriter, *http.Request) {})
 	gone := expr.NewFile(expr.File{ID: "file_9", Name: "a", Type: "b", Size: 3})
-	_, failure := callWith(t, newMemory(), server, map[string]any{"url": "/x", "method": "POST", "body": gone})
+	_, failure := callWith(t, actiontest.NewFiles(), server, map[string]any{"url": "/x", "method": "POST", "body": gone})
 	if failure == nil || failure.Code != "file_not_found" {
 		t.Errorf("got %v", failure)
 	}
@@ -356,8 +271,8 @@ func TestMissingFileAsBody(t *testing.T) {
 
 func TestMultipart(t *testing.T) {
 	t.Parallel()
-	files := newMemory()
-	photo, page := files.add(`a "b".png`, "image/png", "PNG"), files.add("p1.txt", "text/plain", strings.Repeat("page", 50_000))
+	files := actiontest.NewFiles()
+	photo, page := files.Add(`a "b".png`, "image/png", "PNG"), files.Add("p1.txt", "text/plain", strings.Repeat("page", 50_000))
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/moved" {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -406,8 +321,8 @@ func TestMultipart(t *testing.T) {
 			t.Errorf("%s: %s", path, diff)
 		}
 	}
-	if files.open != 0 {
-		t.Errorf("%d files are still open", files.open)
+	if files.Unclosed != 0 {
+		t.Errorf("%d files are still open", files.Unclosed)
 	}
 }
 
@@ -425,8 +340,8 @@ func (c *counter) Read(p []byte) (int, error) {
 func TestInvalidParts(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the request was sent") })
-	files := newMemory()
-	f := files.add("a", "text/plain", "a")
+	files := actiontest.NewFiles()
+	f := files.Add("a", "text/plain", "a")
 	for name, item := range map[string]any{
 		"neither value nor file": map[string]any{"filename": "x"},
 		"both":                   map[string]any{"value": 1, "file": f},

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/actiontest"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
@@ -34,8 +35,8 @@ type pages struct {
 	logs        []string
 	checkpoints int
 	maxOutput   int
-	files       *memory // nil for none
-	held        []int   // how many files each checkpoint has
+	files       *actiontest.Files // nil for none
+	held        []int             // how many files each checkpoint has
 	chunks      []string
 	state       string // to begin with
 	secrets     *mask.Masker
@@ -485,7 +486,7 @@ func TestLargeListBecomesAListFile(t *testing.T) {
 			n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 			fmt.Fprintf(w, `{"items": [{"n": %d, "token": "s3cr3t", "text": %q}], "next": %d, "more": %t}`, n, strings.Repeat("x", tc.size), n+1, n < tc.last-1)
 		})
-		p.files, p.maxOutput = newMemory(), 1000
+		p.files, p.maxOutput = actiontest.NewFiles(), 1000
 		output, failure := p.read(map[string]any{"url": "/a", "paginate": map[string]any{"style": "cursor", "items": "body.items", "next": "body.next", "more": "body.more"}})
 		if failure != nil {
 			t.Fatalf("%+v: %v", tc, failure)
@@ -500,19 +501,19 @@ func TestLargeListBecomesAListFile(t *testing.T) {
 		if !ok || file.List == nil || file.List.Count != tc.last || output["pages"] != tc.last || output["status"] != 200 || output["more"] != false {
 			t.Fatalf("%+v: got %v", tc, output)
 		}
-		if got := p.held[len(p.held)-1]; got != tc.files || len(p.files.content) != got+1 {
-			t.Errorf("%+v: the last checkpoint has %d files of %d", tc, got, len(p.files.content))
+		if got := p.held[len(p.held)-1]; got != tc.files || len(p.files.Content) != got+1 {
+			t.Errorf("%+v: the last checkpoint has %d files of %d", tc, got, len(p.files.Content))
 		}
-		lines := strings.Split(strings.TrimSuffix(string(p.files.content[file.ID]), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(string(p.files.Content[file.ID]), "\n"), "\n")
 		for n, line := range lines {
 			if want := fmt.Sprintf(`{"n":%d,"text":%q,"token":"***"}`, n, strings.Repeat("x", tc.size)); line != want {
 				t.Errorf("%+v: line %d is %.80s", tc, n, line)
 			}
 		}
-		if len(lines) != tc.last || len(p.calls) != tc.last || p.files.open > 0 || p.files.aborted > 0 {
-			t.Errorf("%+v: %d lines, %d calls, %d open, %d aborted", tc, len(lines), len(p.calls), p.files.open, p.files.aborted)
+		if len(lines) != tc.last || len(p.calls) != tc.last || p.files.Unclosed > 0 || p.files.Aborted > 0 {
+			t.Errorf("%+v: %d lines, %d calls, %d open, %d aborted", tc, len(lines), len(p.calls), p.files.Unclosed, p.files.Aborted)
 		}
-		for id, content := range p.files.content {
+		for id, content := range p.files.Content {
 			if strings.Contains(string(content), "s3cr3t") {
 				t.Errorf("%s has a masked value", id)
 			}
@@ -527,8 +528,8 @@ func TestLargeListExceedsTheLimitOfFiles(t *testing.T) {
 		n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 		fmt.Fprintf(w, `{"items": [%q], "next": %d}`, strings.Repeat("x", 100), n+1)
 	})
-	p.files, p.maxOutput = newMemory(), 1000
-	p.files.limit = 3000
+	p.files, p.maxOutput = actiontest.NewFiles(), 1000
+	p.files.Limit = 3000
 	_, failure := p.read(map[string]any{"url": "/a", "paginate": map[string]any{"style": "cursor", "items": "body.items", "next": "body.next", "max_pages": 40}})
 	if failure == nil || failure.Code != "file_too_large" {
 		t.Errorf("the failure is %v", failure)
