@@ -17,12 +17,13 @@ import (
 	"github.com/stepmill/stepmill/internal/action/rows"
 	"github.com/stepmill/stepmill/internal/action/stop"
 	"github.com/stepmill/stepmill/internal/action/subrun"
+	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/action/wait"
 )
 
 // Deps are the dependencies of the actions.
 type Deps struct {
-	HTTP    httprequest.Client
+	HTTP    transfer.Client
 	Runs    subrun.Starter
 	Scripts codejs.Runner
 	Tables  rows.Reader

@@ -2,7 +2,6 @@ package httprequest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -29,7 +29,7 @@ func compose(ctx context.Context, req action.Request) (egress.Request, error) {
 	}
 	given, _ := in["headers"].(map[string]any)
 	for name, value := range given {
-		text, err := formatScalar(value)
+		text, err := transfer.Scalar(value)
 		if err != nil {
 			return egress.Request{}, fmt.Errorf("headers/%s: %w", name, err)
 		}
@@ -75,7 +75,7 @@ func givenBodies(in map[string]any) []string {
 func setBody(ctx context.Context, call *egress.Request, req action.Request) (err error) {
 	if f, ok := req.Input["body"].(*expr.File); ok {
 		call.Header.Set("Content-Type", f.Type)
-		streamedBody{{file: f}}.attach(ctx, req.Files, call)
+		transfer.Body{{File: f}}.Attach(ctx, req.Files, call)
 		return nil
 	}
 	given, ok := req.Input["multipart"].(map[string]any)
@@ -83,16 +83,16 @@ func setBody(ctx context.Context, call *egress.Request, req action.Request) (err
 		call.Body, err = encodeBody(req.Input, call.Header)
 		return err
 	}
-	parts, err := parseParts(given)
+	parts, err := transfer.ParseParts(given)
 	if err != nil {
 		return err
 	}
-	body, mediaType, err := newMultipart(parts)
+	body, mediaType, err := transfer.Multipart(parts)
 	if err != nil {
 		return err
 	}
 	call.Header.Set("Content-Type", mediaType)
-	body.attach(ctx, req.Files, call)
+	body.Attach(ctx, req.Files, call)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func parseFields(where string, object any) (url.Values, error) {
 			if item == nil {
 				continue
 			}
-			text, err := formatScalar(item)
+			text, err := transfer.Scalar(item)
 			if err != nil {
 				return nil, fmt.Errorf("%s/%s: %w", where, name, err)
 			}
@@ -140,20 +140,4 @@ func parseFields(where string, object any) (url.Values, error) {
 		}
 	}
 	return out, nil
-}
-
-func formatScalar(value any) (string, error) {
-	switch v := value.(type) {
-	case string:
-		return v, nil
-	case bool:
-		return strconv.FormatBool(v), nil
-	case int:
-		return strconv.Itoa(v), nil
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), nil
-	case json.Number:
-		return v.String(), nil
-	}
-	return "", fmt.Errorf("must be a string, a number or a boolean")
 }

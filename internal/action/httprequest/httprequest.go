@@ -4,7 +4,6 @@ package httprequest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
@@ -22,14 +22,8 @@ const HTTPError = "http_error"
 // responseFile is the value of response that stores the body as a file.
 const responseFile = "file"
 
-// Client sends requests to other servers.
-type Client interface {
-	Do(ctx context.Context, r egress.Request) (*egress.Response, error)
-	Stream(ctx context.Context, r egress.Request) (*egress.Stream, error)
-}
-
 // Entry declares the action.
-func Entry(client Client) action.Entry {
+func Entry(client transfer.Client) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
 			Name:  "http.request",
@@ -69,7 +63,7 @@ func check(with map[string]any) []action.Problem {
 	return append(problems, found...)
 }
 
-func run(ctx context.Context, client Client, req action.Request) (action.Result, error) {
+func run(ctx context.Context, client transfer.Client, req action.Request) (action.Result, error) {
 	pages, problems := parsePagination(req.Input)
 	if len(problems) > 0 {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: "with" + problems[0].Pointer + ": " + problems[0].Message}
@@ -92,10 +86,10 @@ func run(ctx context.Context, client Client, req action.Request) (action.Result,
 }
 
 // send sends a request and returns its response if the status is no failure.
-func send(ctx context.Context, client Client, call egress.Request, req action.Request) (*egress.Response, error) {
+func send(ctx context.Context, client transfer.Client, call egress.Request, req action.Request) (*egress.Response, error) {
 	resp, err := client.Do(ctx, call)
 	if err != nil {
-		return nil, requestFailure(err)
+		return nil, transfer.RequestFailure(err)
 	}
 	if err := checkStatus(resp, call, req); err != nil {
 		return nil, err
@@ -103,22 +97,10 @@ func send(ctx context.Context, client Client, call egress.Request, req action.Re
 	return resp, nil
 }
 
-// requestFailure returns an error of the client as a failure of the step. If a file that
-// is part of the body could not be read, that is the failure.
-func requestFailure(err error) error {
-	if failure, ok := errors.AsType[*action.Failure](err); ok {
-		return failure
-	}
-	if failure, ok := errors.AsType[*egress.Error](err); ok {
-		return &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
-	}
-	return err
-}
-
 // checkStatus returns an error if the status of a response is a failure, or may be
 // about the credential.
 func checkStatus(resp *egress.Response, call egress.Request, req action.Request) error {
-	rejected := isRejected(req.Connection, resp)
+	rejected := transfer.IsRejected(req.Connection, resp)
 	if !rejected && !isFailure(req.Input["fail_on"], resp.Status) {
 		return nil
 	}
@@ -127,19 +109,9 @@ func checkStatus(resp *egress.Response, call egress.Request, req action.Request)
 	return failure
 }
 
-// isRejected reports whether a server that received the credential of a connection may
-// have rejected it. A redirect can lead to another server, which did not receive it.
-func isRejected(c *action.Connection, resp *egress.Response) bool {
-	if c == nil || c.Accepted || resp.Status != http.StatusUnauthorized {
-		return false
-	}
-	from, err := url.Parse(resp.URL)
-	return err == nil && c.Credential.Allows(from)
-}
-
 // output describes the response, whether or not its status is a failure.
 func output(resp *egress.Response) map[string]any {
-	return map[string]any{"status": resp.Status, "headers": headers(resp.Header), "body": body(resp)}
+	return map[string]any{"status": resp.Status, "headers": transfer.Headers(resp.Header), "body": transfer.DecodeBody(resp)}
 }
 
 // isFailure reports whether a status counts as a failure. By default those are
@@ -171,13 +143,4 @@ func statusError(call egress.Request, resp *egress.Response, now time.Time) *act
 func withoutQuery(text string) string {
 	before, _, _ := strings.Cut(text, "?")
 	return before
-}
-
-// headers returns the headers by lowercase name.
-func headers(h http.Header) map[string]any {
-	out := make(map[string]any, len(h))
-	for name, values := range h {
-		out[strings.ToLower(name)] = strings.Join(values, ", ")
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -59,7 +60,7 @@ func newProgress(req action.Request, start int) (progress, error) {
 func (at *progress) page() *chunk { return &at.chunks[len(at.chunks)-1] }
 
 // readPage requests the next page. While more follow, the result is a checkpoint.
-func readPage(ctx context.Context, client Client, req action.Request, p *pagination) (action.Result, error) {
+func readPage(ctx context.Context, client transfer.Client, req action.Request, p *pagination) (action.Result, error) {
 	at, err := newProgress(req, p.start)
 	if err != nil {
 		return action.Result{}, err
@@ -96,7 +97,7 @@ func readPage(ctx context.Context, client Client, req action.Request, p *paginat
 	case more:
 		req.Log(action.Warn, fmt.Sprintf("stopped after %d pages, the most that max_pages allows; there are more", at.Pages))
 	}
-	return at.finish(ctx, req, end{More: more, Status: resp.Status, Headers: headers(resp.Header)})
+	return at.finish(ctx, req, end{More: more, Status: resp.Status, Headers: transfer.Headers(resp.Header)})
 }
 
 // compose builds the request for a page.
@@ -192,7 +193,7 @@ func (p *pagination) advance(at *progress, requested string, resp *egress.Respon
 	case byPage, byOffset:
 		return true, nil
 	case byLink:
-		next = nextLink(resp.Header)
+		next = transfer.NextLink(resp.Header)
 	case byCursor, byNextURL:
 		if next, err = p.next.Eval(env, expr.Budget{}); err != nil {
 			return false, expressionFailure("next", err)
@@ -236,7 +237,7 @@ func (p *pagination) continues(env *expr.Env, count int) (bool, error) {
 
 // setCursor makes the cursor the position of the next page.
 func (at *progress) setCursor(cursor any) error {
-	if _, err := formatScalar(cursor); err != nil {
+	if _, err := transfer.Scalar(cursor); err != nil {
 		return paginationFailure("next: the cursor " + err.Error())
 	}
 	encoded, err := strictjson.Encode(cursor)

@@ -1,4 +1,4 @@
-package httprequest
+package transfer
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// body returns the body as a value: parsed if it is JSON, a string if it is text,
+// DecodeBody returns the body of a response as a value: parsed if it is JSON, a string if it is text,
 // and base64 otherwise.
-func body(resp *egress.Response) any {
+func DecodeBody(resp *egress.Response) any {
 	media, params, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	data := resp.Body
 	if isText(media) {

@@ -1,23 +1,23 @@
-package httprequest
+package transfer
 
 import (
 	"net/http"
 	"strings"
 )
 
-// nextLink returns the target of the first link with the relation next in the header
-// Link (RFC 8288), or nil if there is none. Links with an anchor describe something
+// NextLink returns the target of the first link with the relation next in the header
+// Link (RFC 8288), or "" if there is none. Links with an anchor describe something
 // else than the response.
-func nextLink(header http.Header) any {
+func NextLink(header http.Header) string {
 	rest := strings.Join(header.Values("Link"), ",")
 	for {
 		_, after, ok := strings.Cut(rest, "<")
 		if !ok {
-			return nil
+			return ""
 		}
 		target, params, ok := strings.Cut(after, ">")
 		if !ok {
-			return nil
+			return ""
 		}
 		var rel string
 		var hasRel, hasAnchor bool
