@@ -2,11 +2,9 @@ package httprequest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -14,50 +12,10 @@ import (
 	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
-	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // PaginationFailed is the code of pages that cannot be followed.
 const PaginationFailed = "pagination_failed"
-
-// progress is the state of a step after a page: how much it has read and where the next
-// page is. What it has read is in the chunks of the state, one for each page.
-type progress struct {
-	Pages int `json:"pages"`
-	// Cursor, Offset and URL locate the next page, depending on the style.
-	Cursor json.RawMessage `json:"cursor,omitempty"`
-	Offset int             `json:"offset,omitempty"`
-	URL    string          `json:"url,omitempty"`
-	// Files have the items before those of the chunks. End is set after the last page.
-	Files []itemFile `json:"files,omitempty"`
-	End   *end       `json:"end,omitempty"`
-	// Items and Seen are what earlier releases had in place of chunks.
-	Items json.RawMessage `json:"items,omitempty"`
-	Seen  string          `json:"seen,omitempty"`
-
-	chunks  []chunk // the last one is that of the page that is being read
-	restart bool    // all chunks are replaced with the last one
-}
-
-// newProgress returns the progress of a step after its last checkpoint.
-func newProgress(req action.Request, start int) (progress, error) {
-	at := progress{Offset: start, chunks: make([]chunk, len(req.Chunks)+1)}
-	if req.State == nil {
-		return at, nil
-	}
-	err := json.Unmarshal(req.State, &at)
-	for i, encoded := range req.Chunks {
-		at.chunks[i] = decodeChunk(encoded)
-	}
-	if at.Items != nil {
-		*at.page(), at.restart = chunk{[]byte(at.Seen), at.Items}, true
-		at.Items, at.Seen = nil, ""
-	}
-	return at, err
-}
-
-// page returns the chunk of the page that is being read.
-func (at *progress) page() *chunk { return &at.chunks[len(at.chunks)-1] }
 
 // readPage requests the next page. While more follow, the result is a checkpoint.
 func readPage(ctx context.Context, client transfer.Client, req action.Request, p *pagination) (action.Result, error) {
@@ -66,7 +24,7 @@ func readPage(ctx context.Context, client transfer.Client, req action.Request, p
 		return action.Result{}, err
 	}
 	if at.End != nil {
-		return at.join(ctx, req)
+		return at.finish(ctx, req)
 	}
 	call, err := p.compose(ctx, req, at)
 	if err != nil {
@@ -85,7 +43,7 @@ func readPage(ctx context.Context, client transfer.Client, req action.Request, p
 		return action.Result{}, expressionFailure("items", err)
 	}
 	at.Pages++
-	if err := at.page().add(list); err != nil {
+	if err := at.list.Add(list); err != nil {
 		return action.Result{}, err
 	}
 	more, err := p.advance(&at, call.URL, resp, env, len(list))
@@ -97,7 +55,11 @@ func readPage(ctx context.Context, client transfer.Client, req action.Request, p
 	case more:
 		req.Log(action.Warn, fmt.Sprintf("stopped after %d pages, the most that max_pages allows; there are more", at.Pages))
 	}
-	return at.finish(ctx, req, end{More: more, Status: resp.Status, Headers: transfer.Headers(resp.Header)})
+	at.End = &end{More: more, Status: resp.Status, Headers: transfer.Headers(resp.Header)}
+	if at.list.HasFiles() {
+		return at.checkpoint(ctx, req) // the page need not be requested again if joining the files fails
+	}
+	return at.finish(ctx, req)
 }
 
 // compose builds the request for a page.
@@ -233,61 +195,6 @@ func (p *pagination) continues(env *expr.Env, count int) (bool, error) {
 		return count > 0 && count >= p.size, nil
 	}
 	return true, nil
-}
-
-// setCursor makes the cursor the position of the next page.
-func (at *progress) setCursor(cursor any) error {
-	if _, err := transfer.Scalar(cursor); err != nil {
-		return paginationFailure("next: the cursor " + err.Error())
-	}
-	encoded, err := strictjson.Encode(cursor)
-	if err != nil {
-		return err
-	}
-	at.Cursor = encoded
-	return at.see("cursor", encoded)
-}
-
-// setURL makes a URL of a response the next page. It must be on the host of the
-// step, because the request carries the headers of the step.
-func (at *progress) setURL(requested, answered string, next any) error {
-	text, ok := next.(string)
-	if !ok {
-		return paginationFailure("next: the URL of the next page is not a string")
-	}
-	from, err := url.Parse(requested)
-	if err != nil {
-		return err
-	}
-	base, err := url.Parse(answered)
-	if err != nil {
-		return err
-	}
-	to, err := base.Parse(text)
-	switch {
-	case err != nil:
-		return paginationFailure("the URL of the next page is not valid")
-	case !egress.SameHost(from, to):
-		return paginationFailure(fmt.Sprintf("the next page is on %s, but the step calls %s: its headers, which may contain credentials, are not sent to another host", to.Host, from.Host))
-	case from.Scheme == "https" && to.Scheme != "https":
-		return paginationFailure("the URL of the next page changes from https to " + to.Scheme)
-	}
-	at.URL = to.String()
-	return at.see("URL", []byte(at.URL))
-}
-
-// see records a cursor or URL. It fails if an earlier page already had it.
-func (at *progress) see(kind string, position []byte) error {
-	hash := hashPosition(position)
-	before := 0
-	for _, c := range at.chunks {
-		if i := c.indexOf(hash); i >= 0 {
-			return paginationFailure(fmt.Sprintf("page %d has the same %s of the next page as page %d: the pages would repeat without end", at.Pages, kind, before+i+1))
-		}
-		before += c.positions()
-	}
-	at.page().seen = append(at.page().seen, hash...)
-	return nil
 }
 
 func paginationFailure(message string) error {
