@@ -25,7 +25,7 @@ func TestDocumentation(t *testing.T) {
 	if example == nil {
 		t.Fatal("there is no example")
 	}
-	if _, err := integration.Parse([]byte(example[1])); err != nil {
+	if _, err := integration.Parse([]byte(example[1]), nil); err != nil {
 		t.Errorf("the example: %v", err)
 	}
 	names := map[string][]string{}

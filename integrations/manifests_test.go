@@ -2,6 +2,7 @@ package integrations_test
 
 import (
 	"cmp"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -63,9 +64,12 @@ func TestURLs(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s, %s: %v", i.ID, a.ID, err)
 			}
-			u, err := i.URL(a.Test, env, "")
-			if err != nil || !slices.Contains(hosts, u.Host) {
-				t.Errorf("%s, %s: the test calls %v (%v), not one of %q", i.ID, a.ID, u, err, hosts)
+			test, err := i.Render(a.Test, env)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", i.ID, a.ID, err)
+			}
+			if u, err := url.Parse(test.URL); err != nil || !slices.Contains(hosts, u.Host) {
+				t.Errorf("%s, %s: the test calls %s, not one of %q", i.ID, a.ID, test.URL, hosts)
 			}
 		}
 	}

@@ -99,8 +99,29 @@ func applyTemplates(how integration.Apply, env integration.Env) func(*http.Reque
 				r.Header.Set(name, value)
 			}
 		}
+		if err := applyPath(r, how.Path, env); err != nil {
+			return err
+		}
 		return applyQuery(r, how.Query, env)
 	}
+}
+
+// applyPath inserts the credential where the path of a URL says so. It stays one segment.
+func applyPath(r *http.Request, segment integration.Template, env integration.Env) error {
+	if segment.IsZero() {
+		return nil
+	}
+	text, _, err := renderApplied(segment, env)
+	if err != nil {
+		return err
+	}
+	u := *r.URL
+	u.RawPath = strings.ReplaceAll(strings.ReplaceAll(u.EscapedPath(), "%7Bauth%7D", integration.AuthSegment), integration.AuthSegment, url.PathEscape(text))
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+		return err
+	}
+	r.URL = &u
+	return nil
 }
 
 // maxAppliedValue is the maximum size of a value that a connection adds to a request. A

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -17,7 +18,6 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/mask"
-	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // TestResult is the outcome of a test of a connection.
@@ -99,23 +99,16 @@ func (s *Service) openForTest(ctx context.Context, tested Connection) (*opened, 
 // sendTest sends the test request and returns the body of the response. It fails with
 // an action.Failure without secrets.
 func (s *Service) sendTest(ctx context.Context, c *opened, used action.Connection) (any, error) {
-	call, env := c.auth.Test, c.env()
-	target, err := c.service.URL(call, env, "")
+	rendered, err := c.service.Render(c.auth.Test, c.env())
 	if err != nil {
 		return nil, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
 	request := egress.Request{
-		Workspace: c.WorkspaceID, Method: call.Method, URL: target.String(), Header: http.Header{"Accept": {"application/json"}},
+		Workspace: c.WorkspaceID, Method: rendered.Method, URL: rendered.URL, Header: rendered.Header,
 		Credential: used.Credential, FollowRedirects: true, Timeout: tokenTimeout,
 	}
-	if err := renderHeaders(request.Header, env, c.service.Headers, call.Headers); err != nil {
+	if request.Body, err = rendered.EncodeBody(); err != nil {
 		return nil, err
-	}
-	if request.Body, err = testBody(call, env); err != nil {
-		return nil, err
-	}
-	if request.Body != nil {
-		request.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := s.client.Do(ctx, request)
 	if failure, ok := errors.AsType[*egress.Error](err); ok {
@@ -124,40 +117,11 @@ func (s *Service) sendTest(ctx context.Context, c *opened, used action.Connectio
 	if err != nil {
 		return nil, err
 	}
-	return checkTest(call, resp, used.Mask)
-}
-
-func renderHeaders(into http.Header, env integration.Env, headers ...map[string]integration.Template) error {
-	for _, part := range headers {
-		for name, template := range part {
-			value, ok, err := template.Text(env)
-			if err != nil {
-				return err
-			}
-			if ok {
-				into.Set(name, value)
-			}
-		}
-	}
-	return nil
-}
-
-func testBody(call *integration.Call, env integration.Env) ([]byte, error) {
-	switch {
-	case call.GraphQL != "":
-		return strictjson.Encode(map[string]any{"query": call.GraphQL})
-	case call.JSON != nil:
-		value, err := call.JSON.Eval(env)
-		if err != nil {
-			return nil, err
-		}
-		return strictjson.Encode(value)
-	}
-	return nil, nil
+	return checkTest(c, resp, used.Mask)
 }
 
 // checkTest decides whether the response to a test is a success, and returns its body.
-func checkTest(call *integration.Call, resp *egress.Response, hide *mask.Masker) (any, error) {
+func checkTest(c *opened, resp *egress.Response, hide *mask.Masker) (any, error) {
 	env := integration.Env{Status: resp.Status, Headers: map[string]string{}}
 	for name := range resp.Header {
 		env.Headers[strings.ToLower(name)] = resp.Header.Get(name)
@@ -165,7 +129,7 @@ func checkTest(call *integration.Call, resp *egress.Response, hide *mask.Masker)
 	if body, err := expr.FromJSON(resp.Body); err == nil {
 		env.Body = body
 	}
-	for _, rule := range call.Errors {
+	for _, rule := range slices.Concat(c.auth.Test.Errors, c.service.Errors) {
 		holds, err := rule.When.Holds(env)
 		if err != nil || !holds {
 			continue

@@ -124,7 +124,7 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 		return nil, err
 	}
 	header := http.Header{}
-	if err := renderHeaders(header, env, c.service.Headers); err != nil {
+	if err := c.service.SetHeaders(header, env); err != nil {
 		return nil, err
 	}
 	header.Set("Accept", "application/json")

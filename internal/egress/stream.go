@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -123,6 +124,16 @@ func (c *Client) open(ctx context.Context, r Request, cancel context.CancelFunc)
 			})
 		},
 	}, nil
+}
+
+// NewStream returns a response that comes from no server, for what stands in for a
+// [Client].
+func NewStream(status int, header http.Header, target string, body []byte) *Stream {
+	response := &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))}
+	return &Stream{
+		Status: status, Header: header, URL: target, ctx: context.Background(), //nolint:contextcheck // nothing can end it
+		body: newDecodedBody(response, int64(len(body))), end: func(error) {},
+	}
 }
 
 // Read implements io.Reader. It decompresses a body that was sent with gzip.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -29,39 +30,72 @@ func Load(folder fs.FS) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Catalog{}
-	var problems Errors
+	l := loader{catalog: &Catalog{}, sharing: map[string]*decoded{}}
 	for _, file := range files {
 		text, err := fs.ReadFile(folder, file)
 		if err != nil {
 			return nil, err
 		}
-		one, err := parseFile(file, text)
-		if errs, ok := errors.AsType[Errors](err); ok {
-			problems = append(problems, errs...)
-			continue
-		}
-		out.list = append(out.list, one)
+		l.read(file, text)
 	}
-	if problems != nil {
-		return nil, problems
+	for _, file := range slices.Sorted(maps.Keys(l.sharing)) {
+		l.compile(file, l.sharing[file])
 	}
-	slices.SortFunc(out.list, func(a, b *Integration) int { return strings.Compare(a.ID, b.ID) })
-	return out, nil
+	if l.problems != nil {
+		return nil, l.problems
+	}
+	return l.catalog, nil
 }
 
-// parseFile reads a manifest in a folder that has the name of its id.
-func parseFile(file string, text []byte) (*Integration, error) {
-	out, err := Parse(text)
-	if err == nil && out.ID != path.Dir(file) {
-		err = Errors{{Pointer: "/id", Message: fmt.Sprintf("is %q, but the folder is %s: they must be equal", out.ID, path.Dir(file))}}
+// loader reads manifests.
+type loader struct {
+	catalog  *Catalog
+	sharing  map[string]*decoded // by file: those that use the connections of another one
+	problems Errors
+}
+
+func (l *loader) read(file string, text []byte) {
+	d, err := decode(text)
+	if err == nil && d.manifest.ID != path.Dir(file) {
+		err = Errors{{Pointer: "/id", Message: fmt.Sprintf("is %q, but the folder is %s: they must be equal", d.manifest.ID, path.Dir(file))}}
 	}
-	if errs, ok := errors.AsType[Errors](err); ok {
-		for _, one := range errs {
-			one.File = file
-		}
+	switch {
+	case err != nil:
+		l.report(file, err)
+	case d.manifest.Connection.Of != "":
+		l.sharing[file] = d
+	default:
+		l.compile(file, d)
 	}
-	return out, err
+}
+
+func (l *loader) compile(file string, d *decoded) {
+	one, err := d.compile(l.catalog.Find)
+	if err != nil {
+		l.report(file, err)
+		return
+	}
+	l.catalog.insert(one)
+}
+
+func (l *loader) report(file string, err error) {
+	errs, ok := errors.AsType[Errors](err)
+	if !ok {
+		errs = Errors{{Message: err.Error()}}
+	}
+	for _, one := range errs {
+		one.File = file
+	}
+	l.problems = append(l.problems, errs...)
+}
+
+func (c *Catalog) insert(one *Integration) {
+	i, _ := c.search(one.ID)
+	c.list = slices.Insert(c.list, i, one)
+}
+
+func (c *Catalog) search(id string) (int, bool) {
+	return slices.BinarySearchFunc(c.list, id, func(one *Integration, id string) int { return strings.Compare(one.ID, id) })
 }
 
 // List returns the integrations, ordered by id.
@@ -84,7 +118,7 @@ func (c *Catalog) Hint(id string) string {
 
 // Find returns the integration with the id.
 func (c *Catalog) Find(id string) (*Integration, bool) {
-	i, ok := slices.BinarySearchFunc(c.list, id, func(one *Integration, id string) int { return strings.Compare(one.ID, id) })
+	i, ok := c.search(id)
 	if !ok {
 		return nil, false
 	}

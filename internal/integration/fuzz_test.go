@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		i, err := integration.Parse(text)
+		i, err := integration.Parse(text, func(string) (*integration.Integration, bool) { return nil, false })
 		if err != nil {
 			if problems, ok := errors.AsType[integration.Errors](err); !ok || len(problems) == 0 {
 				t.Fatalf("the error is %v", err)
@@ -45,7 +45,7 @@ func FuzzParse(f *testing.F) {
 			if a.Test == nil || a.Learn[integration.Label].IsZero() {
 				t.Fatal("an entry has no test or no label")
 			}
-			_, _ = i.URL(a.Test, env, "x")
+			_, _ = i.Render(a.Test, env)
 			_, _ = a.TokenURL.URL(env)
 			for _, template := range a.Learn {
 				_, _, _ = template.Text(env)

@@ -1,11 +1,13 @@
 // Package integration owns the manifests of the integrations, the files
 // integrations/<id>/integration.yaml: their types, the rules for them, and the
 // catalog of those that are part of the product. A manifest says how to connect to
-// a service.
+// a service, and what steps can do there.
 //
 // The package makes no requests and knows no credentials. It renders templates
 // from values that the caller has.
 package integration
+
+import "cmp"
 
 // Integration is a service that workflows can connect to.
 type Integration struct {
@@ -19,9 +21,21 @@ type Integration struct {
 	// Headers are sent with every call. A header whose value is nil is left out.
 	Headers    map[string]Template
 	Connection Connection
+	// Of is the integration whose connections this one uses, "" if it has its own.
+	Of string
+	// Scopes are the OAuth scopes that its operations need beside those of Of.
+	Scopes []string
+	// Errors are those of every call, after its own.
+	Errors     []ErrorRule
+	Rates      []Rate
+	Operations []Operation // in the order of the file
 
-	hosts []string // of a custom connection, as they were entered
+	hosts     []string // of a custom connection, as they were entered
+	variables variables
 }
+
+// ConnectedAs returns the id of the integration that the connections belong to.
+func (i *Integration) ConnectedAs() string { return cmp.Or(i.Of, i.ID) }
 
 // Connection describes a connection: what people enter, how the credential is
 // applied, and which hosts may receive it.
@@ -177,31 +191,6 @@ type Basic struct {
 type Host struct {
 	Name   Template
 	Within []string
-}
-
-// Call is a request to the service. It has either a Path below the base URL or a
-// URL.
-type Call struct {
-	Method  string
-	Path    Template
-	URL     Template
-	Query   map[string]Template
-	Headers map[string]Template
-	// JSON is the body, nil if there is none. GraphQL is a query that is sent as a
-	// JSON body.
-	JSON    *Value
-	GraphQL string
-	// Errors are tried in order on the answer; the first whose condition holds
-	// applies. If none does, the status decides.
-	Errors []ErrorRule
-}
-
-// ErrorRule recognizes an error in an answer.
-type ErrorRule struct {
-	When    Condition
-	Kind    string
-	Code    Template
-	Message Template
 }
 
 // Stage is the moment at which a variable is learned.

@@ -18,9 +18,16 @@ type manifest struct {
 	BaseURL    string             `json:"base_url"`
 	Headers    map[string]string  `json:"headers"`
 	Connection manifestConnection `json:"connection"`
+
+	Errors     []manifestErrorRule      `json:"errors"`
+	Rate       []manifestRate           `json:"rate"`
+	Operations named[manifestOperation] `json:"operations"`
 }
 
 type manifestConnection struct {
+	Of     string   `json:"of"`
+	Scopes []string `json:"scopes"`
+
 	Fields manifestFields    `json:"fields"`
 	Auth   []manifestAuth    `json:"auth"`
 	Hosts  []manifestHost    `json:"hosts"`
@@ -85,22 +92,122 @@ type manifestBasic struct {
 	Password string `json:"password"`
 }
 
+type manifestOperation struct {
+	Title      string               `json:"title"`
+	Summary    string               `json:"summary"`
+	Hidden     bool                 `json:"hidden"`
+	Timeout    string               `json:"timeout"`
+	Input      named[manifestInput] `json:"input"`
+	Request    *manifestCall        `json:"request"`
+	Do         []manifestCall       `json:"do"`
+	Output     any                  `json:"output"`
+	Rate       []manifestRate       `json:"rate"`
+	Option     *manifestOption      `json:"option"`
+	Field      *manifestMember      `json:"field"`
+	Deprecated *Deprecation         `json:"deprecated"`
+}
+
+type manifestOption struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+}
+
+type manifestMember struct {
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Type     string `json:"type"`
+	Required string `json:"required"`
+	Options  string `json:"options"`
+}
+
+type manifestRate struct {
+	Requests  int    `json:"requests"`
+	Every     string `json:"every"`
+	Per       string `json:"per"`
+	Remaining string `json:"remaining"`
+	Reset     string `json:"reset"`
+}
+
+type manifestInput struct {
+	Type       string               `json:"type"`
+	Title      string               `json:"title"`
+	Help       string               `json:"help"`
+	Required   bool                 `json:"required"`
+	Advanced   bool                 `json:"advanced"`
+	Default    any                  `json:"default"`
+	Example    any                  `json:"example"`
+	Enum       []any                `json:"enum"`
+	Pattern    string               `json:"pattern"`
+	Format     string               `json:"format"`
+	Min        *float64             `json:"min"`
+	Max        *float64             `json:"max"`
+	Items      *manifestInput       `json:"items"`
+	Properties named[manifestInput] `json:"properties"`
+	Options    string               `json:"options"`
+	Fields     string               `json:"fields"`
+	Search     bool                 `json:"search"`
+}
+
 type manifestCall struct {
-	Method  string              `json:"method"`
-	Path    string              `json:"path"`
-	URL     string              `json:"url"`
-	Query   map[string]string   `json:"query"`
-	Headers map[string]string   `json:"headers"`
-	JSON    any                 `json:"json"`
-	GraphQL string              `json:"graphql"`
-	Errors  []manifestErrorRule `json:"errors"`
+	ID          string               `json:"id"`
+	If          string               `json:"if"`
+	Method      string               `json:"method"`
+	Path        string               `json:"path"`
+	URL         string               `json:"url"`
+	Auth        string               `json:"auth"`
+	Query       any                  `json:"query"`
+	Headers     any                  `json:"headers"`
+	JSON        any                  `json:"json"`
+	Form        any                  `json:"form"`
+	Multipart   any                  `json:"multipart"`
+	Raw         any                  `json:"raw"`
+	GraphQL     string               `json:"graphql"`
+	Variables   any                  `json:"variables"`
+	Response    string               `json:"response"`
+	FileName    string               `json:"file_name"`
+	Items       string               `json:"items"`
+	Page        *manifestPage        `json:"page"`
+	Batch       *manifestBatch       `json:"batch"`
+	Idempotency *manifestIdempotency `json:"idempotency"`
+	OnUnknown   string               `json:"on_unknown"`
+	Errors      []manifestErrorRule  `json:"errors"`
+	Output      any                  `json:"output"`
+}
+
+type manifestPage struct {
+	Next    string `json:"next"`
+	NextURL string `json:"next_url"`
+	More    string `json:"more"`
+	Size    int    `json:"size"`
+}
+
+type manifestBatch struct {
+	Of   string `json:"of"`
+	Size int    `json:"size"`
+}
+
+// manifestIdempotency is safe or none, or an object with remembered or find.
+type manifestIdempotency struct {
+	word       string
+	Remembered string        `json:"remembered"`
+	Find       *manifestCall `json:"find"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *manifestIdempotency) UnmarshalJSON(data []byte) error {
+	if data[0] != '{' {
+		return strictjson.Decode(data, &i.word)
+	}
+	type plain manifestIdempotency
+	return strictjson.Decode(data, (*plain)(i))
 }
 
 type manifestErrorRule struct {
-	When    string `json:"when"`
-	Kind    string `json:"kind"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	When       string `json:"when"`
+	Kind       string `json:"kind"`
+	Code       string `json:"code"`
+	Message    string `json:"message"`
+	RetryAfter string `json:"retry_after"`
 }
 
 type manifestField struct {
@@ -116,21 +223,24 @@ type manifestField struct {
 }
 
 // manifestFields is an object of fields that keeps their order.
-type manifestFields []namedField
+type manifestFields = named[manifestField]
 
-type namedField struct {
-	name string
-	manifestField
+// named is an object whose members keep their order.
+type named[T any] []namedMember[T]
+
+type namedMember[T any] struct {
+	name  string
+	value T
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (f *manifestFields) UnmarshalJSON(data []byte) error {
-	var fields map[string]manifestField
-	if err := strictjson.Decode(data, &fields); err != nil {
+func (n *named[T]) UnmarshalJSON(data []byte) error {
+	var members map[string]T
+	if err := strictjson.Decode(data, &members); err != nil {
 		return err
 	}
 	for _, name := range keys(data) {
-		*f = append(*f, namedField{name, fields[name]})
+		*n = append(*n, namedMember[T]{name, members[name]})
 	}
 	return nil
 }

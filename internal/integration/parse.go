@@ -36,8 +36,23 @@ func Categories() []string {
 	}
 }
 
-// Parse reads a manifest and compiles its templates. The error is an [Errors].
-func Parse(data []byte) (*Integration, error) {
+// Parse reads a manifest and compiles its templates. The error is an [Errors]. If the
+// manifest uses the connections of another integration, find returns that one.
+func Parse(data []byte, find func(id string) (*Integration, bool)) (*Integration, error) {
+	d, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return d.compile(find)
+}
+
+// decoded is a manifest before its templates are compiled.
+type decoded struct {
+	manifest manifest
+	document *strictyaml.Document
+}
+
+func decode(data []byte) (*decoded, error) {
 	if len(data) > maxManifest {
 		return nil, Errors{{Message: fmt.Sprintf("the manifest is longer than %d KiB", maxManifest>>10)}}
 	}
@@ -45,12 +60,23 @@ func Parse(data []byte) (*Integration, error) {
 	if err != nil {
 		return nil, decodeErrors(err, nil)
 	}
-	var m manifest
-	if err := strictjson.Decode(document.JSON, &m); err != nil {
+	out := &decoded{document: document}
+	if err := strictjson.Decode(document.JSON, &out.manifest); err != nil {
 		return nil, decodeErrors(err, document)
 	}
-	p := &parser{document: document}
-	out := p.integration(&m)
+	return out, nil
+}
+
+func (d *decoded) compile(find func(id string) (*Integration, bool)) (*Integration, error) {
+	p := &parser{document: d.document}
+	var of *Integration
+	if id := d.manifest.Connection.Of; id != "" {
+		if of, _ = find(id); of == nil || of.Of != "" {
+			p.failf("/connection/of", "there is no integration %q with connections of its own", id)
+			return nil, p.errs
+		}
+	}
+	out := p.integration(&d.manifest, of)
 	if p.errs != nil {
 		return nil, p.errs
 	}
@@ -110,7 +136,7 @@ func (p *parser) oneOf(pointer, value string, allowed []string) {
 	}
 }
 
-func (p *parser) integration(m *manifest) *Integration {
+func (p *parser) integration(m *manifest, of *Integration) *Integration {
 	if !idPattern.MatchString(m.ID) {
 		p.failf("/id", "must be the name of the folder: 2 to 41 lower-case letters, digits and underscores, starting with a letter")
 	}
@@ -131,13 +157,40 @@ func (p *parser) integration(m *manifest) *Integration {
 	auth := p.authFields(m)
 	p.shared = p.sharedVariables(m, auth)
 
-	out.BaseURL = p.anyURL("/base_url", m.BaseURL, p.shared)
+	if of != nil {
+		p.share(m, of, out)
+	}
+	out.BaseURL = p.anyURL("/base_url", m.BaseURL, p.shared.scope(nil))
 	if strings.ContainsAny(m.BaseURL, "?#") && !strings.HasPrefix(m.BaseURL, "${{") {
 		p.failf("/base_url", "must not have a query or a fragment")
 	}
 	out.Headers = p.headers("/headers", m.Headers, p.shared.scope(nil))
-	out.Connection = p.connection(m, auth)
+	if of == nil {
+		out.Connection = p.connection(m, auth)
+	}
+	out.Errors = append(p.integrationErrors(m), out.Errors...)
+	out.Rates = append(out.Rates, p.rates("/rate", m.Rate, place{names: p.shared})...)
+	out.Operations = p.operations(m)
+	out.variables = p.shared
 	return out
+}
+
+// share makes an integration use the connections of another one, and what that says
+// about every call.
+func (p *parser) share(m *manifest, of, out *Integration) {
+	c := &m.Connection
+	if c.Auth != nil || c.Fields != nil || c.Hosts != nil || c.Test != nil || c.Learn != nil {
+		p.failf("/connection", "with of, it has no other members than scopes: %s has them", of.Name)
+	}
+	out.Of, out.Connection, out.Errors, out.Rates = of.ID, of.Connection, of.Errors, of.Rates
+	p.shared = of.variables
+	for _, h := range of.Connection.Hosts {
+		p.hosts = append(p.hosts, h.Name.Source())
+	}
+	for i, scope := range c.Scopes {
+		p.require(at("/connection/scopes", strconv.Itoa(i)), scope)
+	}
+	out.Scopes = c.Scopes
 }
 
 func (p *parser) connection(m *manifest, fields [][]Field) Connection {
@@ -150,7 +203,7 @@ func (p *parser) connection(m *manifest, fields [][]Field) Connection {
 		out.Hosts = append(out.Hosts, p.host(at("/connection/hosts", strconv.Itoa(i)), h))
 	}
 	if c.Test != nil {
-		out.Test = p.call("/connection/test", c.Test, p.shared)
+		out.Test = p.call("/connection/test", c.Test, place{names: p.shared})
 	}
 	out.Learn = p.learn("/connection/learn", c.Learn, p.shared)
 	if len(c.Auth) == 0 {

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -28,9 +29,9 @@ func (p *parser) auth(pointer string, m *manifest, a *manifestAuth, fields []Fie
 		Fields: fields, AppFields: p.parseFields(at(pointer, "app_fields"), a.AppFields),
 		Test: shared.Test, Learn: map[string]Template{},
 	}
-	out.Apply = p.apply(at(pointer, "apply"), cmp.Or(a.Apply, k.apply), names, m)
+	out.Apply = p.apply(at(pointer, "apply"), cmp.Or(a.Apply, k.apply), names)
 	if a.Test != nil {
-		out.Test = p.call(at(pointer, "test"), a.Test, names)
+		out.Test = p.call(at(pointer, "test"), a.Test, place{names: names})
 	}
 	if out.Test == nil {
 		p.failf(pointer, "a connection needs a test: add one here or to the connection")
@@ -77,7 +78,7 @@ func (p *parser) members(pointer string, k kind, given []string) {
 }
 
 // apply compiles where a credential goes.
-func (p *parser) apply(pointer string, a *manifestApply, names variables, m *manifest) Apply {
+func (p *parser) apply(pointer string, a *manifestApply, names variables) Apply {
 	if a == nil {
 		return Apply{}
 	}
@@ -99,8 +100,8 @@ func (p *parser) apply(pointer string, a *manifestApply, names variables, m *man
 	if len(a.Headers)+len(a.Query) == 0 && a.Basic == nil && a.Path == "" {
 		p.failf(pointer, "says nothing: use headers, query, basic or path")
 	}
-	if a.Path != "" && !strings.Contains(m.BaseURL, authSegment) {
-		p.failf(at(pointer, "path"), "needs %s in base_url, which it replaces", authSegment)
+	if a.Path != "" && !bytes.Contains(p.document.JSON, []byte(AuthSegment)) {
+		p.failf(at(pointer, "path"), "needs %s in base_url or in paths, which it replaces", AuthSegment)
 	}
 	return out
 }

@@ -10,21 +10,21 @@ import (
 func (p *parser) parseFields(pointer string, fields manifestFields) []Field {
 	var out []Field
 	for _, f := range fields {
-		out = append(out, p.field(at(pointer, f.name), f))
+		out = append(out, p.field(at(pointer, f.name), f.name, f.value))
 	}
 	return out
 }
 
-func (p *parser) field(pointer string, f namedField) Field {
+func (p *parser) field(pointer, name string, f manifestField) Field {
 	out := Field{
-		Name: f.name, Title: f.Title, Help: f.Help, Secret: f.Secret, Optional: f.Optional, Default: f.Default,
+		Name: name, Title: f.Title, Help: f.Help, Secret: f.Secret, Optional: f.Optional, Default: f.Default,
 		Pattern: f.Pattern, Format: f.Format, Example: f.Example,
 	}
-	if !identifier.MatchString(f.name) {
+	if !identifier.MatchString(name) {
 		p.failf(pointer, "a field's name has lower-case letters, digits and underscores and starts with a letter")
 	}
-	if f.name == Label || f.name == Account {
-		p.failf(pointer, "the name %s is reserved for what the connection learns", f.name)
+	if name == Label || name == Account {
+		p.failf(pointer, "the name %s is reserved for what the connection learns", name)
 	}
 	p.require(at(pointer, "title"), f.Title)
 	if f.Format != "" {

@@ -44,7 +44,7 @@ connection:
 
 func parse(t *testing.T, text string) *integration.Integration {
 	t.Helper()
-	out, err := integration.Parse([]byte(text))
+	out, err := integration.Parse([]byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestParseRejects(t *testing.T) {
 		{"name: Shop", "name: ''", "/name: is required"},
 		{"category: commerce", "category: comerce", `/category: "comerce" is unknown (did you mean "commerce"?)`},
 		{"docs: https://shop.example/docs", "docs: http://shop.example", "/docs: must be the https URL"},
-		{"keywords:", "operations:", `line 6:1: /operations: unknown field "operations"`},
+		{"keywords:", "steps:", `line 6:1: /steps: unknown field "steps"`},
 		{"title: Shop,", "titel: Shop,", `/connection/fields/shop/titel: unknown field "titel"`},
 		{"title: Shop,", "", "/connection/fields/shop/title: is required"},
 		{"format: host_label", "format: domain", "/connection/fields/shop/format"},
@@ -168,7 +168,7 @@ func TestParseRejects(t *testing.T) {
 		{"    - ${{ connection.shop }}.shop.example", "    - shop.example", "/base_url: its host ${{ connection.shop }}.shop.example is not in the hosts"},
 		{"test: {path: /me}", "test: {path: me}", "/connection/test/path: must start with a slash"},
 		{"test: {path: /me}", "test: {path: /me, url: 'https://shop.example'}", "needs either a path or a url"},
-		{"test: {path: /me}", "test: {path: /me, json: {}, graphql: '{ a }'}", "remove one of them"},
+		{"test: {path: /me}", "test: {path: /me, json: {}, graphql: '{ a }'}", "a request has one body"},
 		{"test: {path: /me}", "test: {path: /me, method: FETCH}", "/connection/test/method"},
 		{"test: {path: /me}", "test: {path: /me, errors: [{when: 'boddy.ok', kind: failed}]}", `did you mean "body"`},
 		{"test: {path: /me}", "test: {path: /me, errors: [{when: body.ok, kind: broken}]}", "/connection/test/errors/0/kind"},
@@ -187,7 +187,7 @@ func TestParseRejects(t *testing.T) {
 		{"kind: bearer", "kind: bearer\n      apply: {basic: {user: \"a:b\", password: \"${{ secret.token }}\"}}", "/connection/auth/0/apply/basic/user: must not contain a colon"},
 		{"id: shop", "id: &shop", "line 2:"},
 	} {
-		_, err := integration.Parse([]byte(with(t, tc.old, tc.changed)))
+		_, err := integration.Parse([]byte(with(t, tc.old, tc.changed)), nil)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s instead of %s: the error is %v, want %q", tc.changed, tc.old, err, tc.want)
 		}
@@ -196,7 +196,7 @@ func TestParseRejects(t *testing.T) {
 
 func TestParseRejectsLargeManifest(t *testing.T) {
 	t.Parallel()
-	if _, err := integration.Parse([]byte(shop + strings.Repeat("#", 256<<10))); err == nil || !strings.Contains(err.Error(), "longer than 256 KiB") {
+	if _, err := integration.Parse([]byte(shop+strings.Repeat("#", 256<<10)), nil); err == nil || !strings.Contains(err.Error(), "longer than 256 KiB") {
 		t.Errorf("the error is %v", err)
 	}
 }

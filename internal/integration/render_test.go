@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -60,35 +59,22 @@ func TestURL(t *testing.T) {
 	for _, tc := range []struct{ shop, region, want string }{
 		{"acme", "us", "https://acme.shop.example/api/users/us?q=us"},
 		{"acme", "a/b?c", "https://acme.shop.example/api/users/a%2Fb%3Fc?q=a%2Fb%3Fc"},
-		{"acme", "..", "https://acme.shop.example/api/users/%2E%2E?q=.."},
+		{"acme", "..", "a value has dots only"},
+		{"acme", "", "a value is not text"},
 		{"evil.example/", "us", "is not"},
 		{"evil@x", "us", "is not"},
 	} {
 		env := integration.Env{Connection: map[string]string{"shop": tc.shop, "region": tc.region}}
-		u, err := i.URL(bearer.Test, env, "")
-		got := fmt.Sprint(u)
+		var got string
+		request, err := i.Render(bearer.Test, env)
 		if err != nil {
 			got = err.Error()
+		} else {
+			got = request.URL
 		}
 		if got != tc.want && (err == nil || !strings.Contains(got, tc.want)) {
 			t.Errorf("%s, %s: %s, want %s", tc.shop, tc.region, got, tc.want)
 		}
-	}
-}
-
-func TestURLWithAuthSegment(t *testing.T) {
-	t.Parallel()
-	text := with(t, ".shop.example/api", ".shop.example/bot{auth}")
-	i := parse(t, strings.Replace(text, "label: Token", "label: Token\n      fields: {token: {title: T, secret: true}}\n      apply: {path: \"${{ secret.token }}\"}", 1))
-	bearer := auth(t, i, "bearer")
-	env := integration.Env{Connection: map[string]string{"shop": "acme"}, Secret: map[string]string{"token": "1:a/b"}}
-	segment, _, err := bearer.Apply.Path.Text(env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := i.URL(bearer.Test, env, segment)
-	if err != nil || u.String() != "https://acme.shop.example/bot1:a%2Fb/me" {
-		t.Errorf("the URL is %v, %v", u, err)
 	}
 }
 

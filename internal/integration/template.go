@@ -2,9 +2,11 @@ package integration
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/expr"
 )
@@ -22,13 +24,32 @@ type Env struct {
 	Status  int
 	Headers map[string]string
 	Body    any
+	// More has the other names of operations: input, results, page …
+	More map[string]any
+	// Now is the time that now() returns.
+	Now time.Time
 }
 
 func (e Env) values() *expr.Env {
-	return &expr.Env{Values: map[string]any{
+	values := map[string]any{
 		"connection": object(e.Connection), "secret": object(e.Secret), "token": e.Token, "test": e.Test,
 		"callback": object(e.Callback), "status": e.Status, "headers": object(e.Headers), "body": e.Body,
-	}}
+	}
+	maps.Copy(values, e.More)
+	return &expr.Env{Values: values, Now: e.Now}
+}
+
+// Eval evaluates a bare expression. Nil is nil.
+func (e Env) Eval(program *expr.Program) (any, error) {
+	if program == nil {
+		return nil, nil
+	}
+	return program.Eval(e.values(), answerBudget)
+}
+
+// EvalList evaluates a bare expression that returns a list. Nil is an empty one.
+func (e Env) EvalList(program *expr.Program) ([]any, error) {
+	return program.EvalList(e.values(), answerBudget)
 }
 
 // object returns the members that are not empty.
@@ -149,49 +170,14 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// URL returns the URL of a call. The text auth replaces {auth} in it.
-func (i *Integration) URL(call *Call, env Env, auth string) (*url.URL, error) {
-	if call.URL.custom {
-		return call.URL.URL(env)
-	}
-	text, _, err := call.URL.Text(env)
-	if err != nil {
-		return nil, err
-	}
-	if call.URL.IsZero() {
-		base, _, err := i.BaseURL.Text(env)
-		if err != nil {
-			return nil, err
-		}
-		path, _, err := call.Path.Text(env)
-		if err != nil {
-			return nil, err
-		}
-		text = strings.TrimSuffix(base, "/") + path
-	}
-	u, err := parseURL(strings.ReplaceAll(text, authSegment, url.PathEscape(auth)))
-	if err != nil {
-		return nil, err
-	}
-	query := u.Query()
-	for name, t := range call.Query {
-		value, ok, err := t.Text(env)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			query.Set(name, value)
-		}
-	}
-	u.RawQuery = query.Encode()
-	return u, nil
-}
-
-// authSegment is replaced by Apply.Path in URLs.
-const authSegment = "{auth}"
+// AuthSegment is what Apply.Path replaces in URLs.
+const AuthSegment = "{auth}"
 
 // Condition is a compiled condition.
 type Condition struct{ compiled *expr.Program }
+
+// IsZero reports whether there is no condition.
+func (c Condition) IsZero() bool { return c.compiled == nil }
 
 // Holds evaluates the condition. Nil is false.
 func (c Condition) Holds(env Env) (bool, error) {
@@ -199,12 +185,4 @@ func (c Condition) Holds(env Env) (bool, error) {
 		return false, nil
 	}
 	return c.compiled.EvalBool(env.values(), expr.Budget{})
-}
-
-// Value is compiled JSON whose strings may contain expressions.
-type Value struct{ compiled *expr.Value }
-
-// Eval renders the value.
-func (v *Value) Eval(env Env) (any, error) {
-	return v.compiled.Eval(env.values(), expr.Budget{})
 }

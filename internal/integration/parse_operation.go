@@ -1,0 +1,237 @@
+package integration
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/suggest"
+)
+
+// operationName is the name of an operation. A breaking change makes a new one, name@2.
+var operationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,60}(@[2-9])?$`)
+
+// maxCalls is the maximum number of calls of an operation.
+const maxCalls = 10
+
+func (p *parser) operations(m *manifest) []Operation {
+	var out []Operation
+	for _, o := range m.Operations {
+		out = append(out, p.operation(at("/operations", o.name), o.name, &o.value))
+	}
+	for i := range out {
+		p.checkInputs(at("/operations", out[i].Name, "input"), out[i].Input, out)
+	}
+	return out
+}
+
+func (p *parser) operation(pointer, name string, o *manifestOperation) Operation {
+	out := Operation{Name: name, Title: o.Title, Summary: o.Summary, Hidden: o.Hidden, Deprecated: o.Deprecated}
+	if !operationName.MatchString(name) {
+		p.failf(pointer, "the name of an operation has lower-case letters, digits and underscores, and starts with a letter")
+	}
+	p.require(at(pointer, "title"), o.Title)
+	if o.Timeout != "" {
+		out.Timeout = p.duration(at(pointer, "timeout"), o.Timeout)
+	}
+	calls, callsAt := o.Do, func(i int) string { return at(pointer, "do", strconv.Itoa(i)) }
+	if o.Request != nil {
+		calls, callsAt = []manifestCall{*o.Request}, func(int) string { return at(pointer, "request") }
+	}
+	switch {
+	case (o.Request == nil) == (len(o.Do) == 0):
+		p.failf(pointer, "needs either a request, or do with several")
+		return out
+	case len(o.Do) > maxCalls:
+		p.failf(at(pointer, "do"), "has more than %d calls", maxCalls)
+	}
+	out.Input = p.inputs(at(pointer, "input"), o.Input)
+	if calls[len(calls)-1].Page != nil {
+		out.Input = append(out.Input, listInputs()...)
+	}
+	where := place{p.shared, map[string][]string{"input": {}, "results": {}, "step": {"key", "uuid"}}}
+	for _, in := range out.Input {
+		where.roots["input"] = append(where.roots["input"], in.Name)
+	}
+	for i := range calls {
+		p.checkCallID(callsAt(i), &calls[i], o.Request != nil, where.roots["results"])
+		out.Calls = append(out.Calls, *p.call(callsAt(i), &calls[i], where))
+		if calls[i].Page != nil && i < len(calls)-1 {
+			p.failf(at(callsAt(i), "page"), "only the last call can read a list in pages")
+		}
+		where.roots["results"] = append(where.roots["results"], calls[i].ID)
+	}
+	if o.Request != nil {
+		where.roots["results"] = []string{}
+	}
+	out.Output = p.optionalValue(at(pointer, "output"), o.Output, where.answerScope("items"))
+	out.Rates = p.rates(at(pointer, "rate"), o.Rate, where)
+	p.listMappings(pointer, o, &out, where)
+	return out
+}
+
+// checkCallID checks the id of a call.
+func (p *parser) checkCallID(pointer string, c *manifestCall, single bool, earlier []string) {
+	switch {
+	case single && (c.ID != "" || c.If != ""):
+		p.failf(pointer, "a request has no id and no if: use do")
+	case !single && !identifier.MatchString(c.ID):
+		p.failf(at(pointer, "id"), "is required: lower-case letters, digits and underscores, starting with a letter")
+	case slices.Contains(earlier, c.ID):
+		p.failf(at(pointer, "id"), "%q is already the id of an earlier call", c.ID)
+	}
+}
+
+// listMappings compiles what the items of a list mean for dropdowns and forms.
+func (p *parser) listMappings(pointer string, o *manifestOperation, out *Operation, where place) {
+	item := where.scope("item")
+	if o.Option != nil {
+		option := at(pointer, "option")
+		p.require(at(option, "value"), o.Option.Value)
+		p.require(at(option, "label"), o.Option.Label)
+		out.Option = &Option{p.program(at(option, "value"), o.Option.Value, item), p.program(at(option, "label"), o.Option.Label, item)}
+	}
+	if o.Field != nil {
+		field := at(pointer, "field")
+		p.require(at(field, "name"), o.Field.Name)
+		p.require(at(field, "type"), o.Field.Type)
+		out.Member = &Member{
+			Name: p.program(at(field, "name"), o.Field.Name, item), Title: p.program(at(field, "title"), o.Field.Title, item),
+			Type: p.program(at(field, "type"), o.Field.Type, item), Required: p.program(at(field, "required"), o.Field.Required, item),
+			Options: p.program(at(field, "options"), o.Field.Options, item),
+		}
+	}
+	if (o.Option != nil || o.Field != nil) && out.Calls[len(out.Calls)-1].Items == nil {
+		p.failf(pointer, "option and field need a list: add items to the last call")
+	}
+}
+
+func (p *parser) rates(pointer string, rates []manifestRate, where place) []Rate {
+	var out []Rate
+	for i, r := range rates {
+		at := at(pointer, strconv.Itoa(i))
+		out = append(out, p.rate(at, r, where))
+	}
+	return out
+}
+
+func (p *parser) rate(pointer string, r manifestRate, where place) Rate {
+	answer := where.names.scope(map[string][]string{"status": nil, "headers": nil, "body": nil})
+	out := Rate{
+		Requests: r.Requests, Per: p.program(at(pointer, "per"), r.Per, where.scope()),
+		Remaining: p.program(at(pointer, "remaining"), r.Remaining, answer), Reset: p.program(at(pointer, "reset"), r.Reset, answer),
+	}
+	switch {
+	case (r.Remaining == "") != (r.Reset == ""):
+		p.failf(pointer, "remaining and reset belong together")
+	case r.Remaining != "" && r.Requests != 0, r.Remaining == "" && (r.Requests < 1 || r.Every == ""):
+		p.failf(pointer, "needs requests and every, or remaining and reset")
+	case r.Requests != 0:
+		out.Every = p.duration(at(pointer, "every"), r.Every)
+	}
+	return out
+}
+
+// inputFormats are the ways in which a form shows text.
+func inputFormats() []string {
+	return []string{"multiline", "markdown", "html", "email", "url", "code"}
+}
+
+func (p *parser) inputs(pointer string, inputs named[manifestInput]) []Input {
+	var out []Input
+	for _, in := range inputs {
+		place := at(pointer, in.name)
+		switch {
+		case !identifier.MatchString(in.name):
+			p.failf(place, "the name of an input has lower-case letters, digits and underscores, and starts with a letter")
+		case in.name == LimitInput || in.name == AllInput:
+			p.failf(place, "every list has this input: remove it")
+		}
+		out = append(out, p.input(place, in.name, &in.value))
+	}
+	return out
+}
+
+func (p *parser) input(pointer, name string, in *manifestInput) Input {
+	out := Input{
+		Name: name, Type: in.Type, Title: cmp.Or(in.Title, titleOf(name)), Help: in.Help, Required: in.Required, Advanced: in.Advanced,
+		Default: in.Default, Example: in.Example, Enum: in.Enum, Pattern: in.Pattern, Format: in.Format, Min: in.Min, Max: in.Max,
+		Options: in.Options, Members: in.Fields, Search: in.Search,
+	}
+	p.oneOf(at(pointer, "type"), in.Type, InputTypes())
+	if in.Format != "" {
+		p.oneOf(at(pointer, "format"), in.Format, inputFormats())
+	}
+	if _, err := regexp.Compile(in.Pattern); err != nil {
+		p.failf(at(pointer, "pattern"), "is not a regular expression: %v", err)
+	}
+	if in.Items != nil {
+		items := p.input(at(pointer, "items"), "", in.Items)
+		out.Items = &items
+	}
+	if out.Properties = p.inputs(at(pointer, "properties"), in.Properties); in.Type != "object" && (in.Properties != nil || in.Fields != "") {
+		p.failf(pointer, "properties and fields belong to the type object")
+	}
+	if (in.Type == "list") != (in.Items != nil) {
+		p.failf(pointer, "items and the type list belong together")
+	}
+	if in.Required && in.Default != nil {
+		p.failf(pointer, "is required and has a default: remove one of them")
+	}
+	return out
+}
+
+// titleOf makes a title of a name: "first_name" becomes "First name".
+func titleOf(name string) string {
+	words := strings.ReplaceAll(name, "_", " ")
+	if words == "" {
+		return ""
+	}
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// checkInputs checks that options and fields name an operation that lists them.
+func (p *parser) checkInputs(pointer string, inputs []Input, operations []Operation) {
+	for _, in := range inputs {
+		place := at(pointer, in.Name)
+		if in.Name == "" {
+			place = at(pointer, "items")
+		}
+		p.checkLister(at(place, "options"), in.Options, operations, func(o *Operation) bool { return o.Option != nil }, "option")
+		p.checkLister(at(place, "fields"), in.Members, operations, func(o *Operation) bool { return o.Member != nil }, "field")
+		p.checkInputs(at(place, "properties"), in.Properties, operations)
+		if in.Items != nil {
+			p.checkInputs(place, []Input{*in.Items}, operations)
+		}
+	}
+}
+
+func (p *parser) checkLister(pointer, name string, operations []Operation, lists func(*Operation) bool, member string) {
+	if name == "" {
+		return
+	}
+	var names []string
+	for i := range operations {
+		names = append(names, operations[i].Name)
+		if operations[i].Name != name {
+			continue
+		}
+		if !lists(&operations[i]) {
+			p.failf(pointer, "the operation %s has no %s, which says what its items mean", name, member)
+		}
+		return
+	}
+	p.failf(pointer, "there is no operation %q%s", name, suggest.Hint(name, names))
+}
+
+// integrationErrors compiles the error rules of all calls.
+func (p *parser) integrationErrors(m *manifest) []ErrorRule {
+	scope := p.shared.scope(map[string][]string{"status": nil, "headers": nil, "body": nil, "link": nil})
+	var out []ErrorRule
+	for i, rule := range m.Errors {
+		out = append(out, p.errorRule(at("/errors", strconv.Itoa(i)), rule, scope))
+	}
+	return out
+}

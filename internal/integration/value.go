@@ -1,0 +1,170 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/stepmill/stepmill/internal/expr"
+)
+
+// Value is JSON whose strings may contain expressions.
+type Value struct {
+	template *expr.Template // of a string
+	members  []member       // of an object, ordered by name
+	items    []*Value       // of a list
+	base64   *Value         // of an object {$base64: file, prefix: text}
+	prefix   string
+	constant any
+}
+
+type member struct {
+	name  string
+	value *Value
+}
+
+// Base64 is a file whose bytes are sent as a string inside JSON, after a prefix.
+type Base64 struct {
+	File   *expr.File
+	Prefix string
+}
+
+// Eval renders the value. A member of an object that the manifest writes is left out if
+// it is nil. Objects and lists that an expression returns stay as they are.
+func (v *Value) Eval(env Env) (any, error) { return v.eval(env.values()) }
+
+func (v *Value) eval(env *expr.Env) (any, error) {
+	switch {
+	case v.template != nil:
+		return v.template.Eval(env, answerBudget)
+	case v.members != nil:
+		out := make(map[string]any, len(v.members))
+		for _, m := range v.members {
+			value, err := m.value.eval(env)
+			if err != nil {
+				return nil, err
+			}
+			if value != nil {
+				out[m.name] = value
+			}
+		}
+		return out, nil
+	case v.items != nil:
+		out := make([]any, len(v.items))
+		for i, item := range v.items {
+			var err error
+			if out[i], err = item.eval(env); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case v.base64 != nil:
+		return v.evalBase64(env)
+	}
+	return v.constant, nil
+}
+
+func (v *Value) evalBase64(env *expr.Env) (any, error) {
+	value, err := v.base64.eval(env)
+	if value == nil || err != nil {
+		return nil, err
+	}
+	file, ok := value.(*expr.File)
+	if !ok {
+		return nil, errors.New("$base64 needs a file")
+	}
+	return Base64{file, v.prefix}, nil
+}
+
+// answerBudget bounds the evaluation of an expression. Responses of services are larger
+// than what workflows usually pass on.
+var answerBudget = expr.Budget{Steps: 4 << 20, Memory: 48 << 20, Result: 8 << 20}
+
+// base64Member is the member that marks an object as a file inside JSON.
+const base64Member = "$base64"
+
+// value compiles JSON.
+func (p *parser) value(pointer string, source any, scope *expr.Scope) *Value {
+	switch source := source.(type) {
+	case string:
+		compiled, err := scope.CompileTemplate(source, nil)
+		if err != nil {
+			p.failf(pointer, "%s", message(err))
+		}
+		return &Value{template: compiled}
+	case map[string]any:
+		if source[base64Member] != nil {
+			return p.base64(pointer, source, scope)
+		}
+		out := &Value{members: []member{}}
+		for _, name := range slices.Sorted(maps.Keys(source)) {
+			out.members = append(out.members, member{name, p.value(at(pointer, name), source[name], scope)})
+		}
+		return out
+	case []any:
+		out := &Value{items: []*Value{}}
+		for i, item := range source {
+			out.items = append(out.items, p.value(at(pointer, strconv.Itoa(i)), item, scope))
+		}
+		return out
+	}
+	return &Value{constant: source}
+}
+
+func (p *parser) base64(pointer string, source map[string]any, scope *expr.Scope) *Value {
+	out := &Value{base64: p.value(at(pointer, base64Member), source[base64Member], scope)}
+	for name, value := range source {
+		text, isText := value.(string)
+		switch {
+		case name == base64Member:
+		case name == "prefix" && isText:
+			out.prefix = text
+		default:
+			p.failf(at(pointer, name), "an object with %s has no other member than a prefix", base64Member)
+		}
+	}
+	return out
+}
+
+// optionalValue compiles JSON that may be missing.
+func (p *parser) optionalValue(pointer string, source any, scope *expr.Scope) *Value {
+	if source == nil {
+		return nil
+	}
+	return p.value(pointer, source, scope)
+}
+
+// object compiles an object, or an expression that returns one.
+func (p *parser) object(pointer string, source any, scope *expr.Scope) *Value {
+	switch source := source.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+	case string:
+		if expressionLength(source) == len(source) {
+			break
+		}
+		p.failf(pointer, "must be an object, or one expression in ${{ }} that returns an object")
+	default:
+		p.failf(pointer, "must be an object, or one expression in ${{ }} that returns an object")
+	}
+	return p.value(pointer, source, scope)
+}
+
+// evalObject renders an object. Nil is an empty one.
+func (v *Value) evalObject(env Env) (map[string]any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	value, err := v.Eval(env)
+	if err != nil || value == nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("must be an object, not %T", value)
+	}
+	return object, nil
+}
