@@ -4,7 +4,7 @@ package integrations
 
 import "embed"
 
-// Files has the manifests as <id>/integration.yaml.
+// Files has the manifests as <id>/integration.yaml, and their tests as <id>/tests.yaml.
 //
-//go:embed */integration.yaml
+//go:embed */integration.yaml */tests.yaml
 var Files embed.FS

@@ -49,6 +49,12 @@ type Spec struct {
 	Answerable bool
 	// Connects reports whether the step may name a connection.
 	Connects bool
+	// Integration is the id of the integration whose connections the step needs, "" if
+	// it needs none, or takes any.
+	Integration string
+	// Timeout is how long one attempt may take if the step does not say, zero for the
+	// default of all steps.
+	Timeout time.Duration
 	// Check returns problems in the literal parts of `with` that a schema cannot
 	// express.
 	Check func(with map[string]any) []Problem
@@ -111,6 +117,10 @@ type Request struct {
 	IdempotencyKey string
 	// Connection is the connection that the step names; nil for none.
 	Connection *Connection
+	// Interrupted reports whether a process ended during a call with the same state, which
+	// may have had effects. Retried reports whether such a call failed.
+	Interrupted bool
+	Retried     bool
 	// Run is the run that the step is part of.
 	Run Run
 	// Began is when the step began. It is the same for every attempt, even after

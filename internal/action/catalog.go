@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -11,10 +12,22 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// Catalog finds actions by name. It is immutable.
+// Catalog finds actions by name. It is immutable and safe for concurrent use.
 type Catalog struct {
 	entries map[string]*checked
 	names   []string
+	more    Source
+	found   *sync.Map // of more, by name: *checked
+}
+
+// Source has actions that are declared when they are needed, such as the operations of
+// integrations. There can be thousands of them.
+type Source interface {
+	Find(name string) (Entry, bool)
+	// Names returns the names of the actions in alphabetical order.
+	Names() []string
+	// Codes are the error codes of all of them.
+	Codes() []Code
 }
 
 type checked struct {
@@ -43,6 +56,35 @@ func NewCatalog(entries ...Entry) (*Catalog, error) {
 	return c, nil
 }
 
+// With returns the catalog with the actions of a source. Those of the catalog itself take
+// precedence.
+func (c *Catalog) With(more Source) *Catalog {
+	return &Catalog{entries: c.entries, names: c.names, more: more, found: &sync.Map{}}
+}
+
+// find returns the action with that name, or nil. It compiles one of the source when it is
+// first needed.
+func (c *Catalog) find(name string) *checked {
+	if entry := c.entries[name]; entry != nil || c.more == nil {
+		return entry
+	}
+	if found, ok := c.found.Load(name); ok {
+		entry, _ := found.(*checked)
+		return entry
+	}
+	entry, ok := c.more.Find(name)
+	if !ok {
+		return nil
+	}
+	schema, document, err := compileSchema(name, entry.Spec.Input)
+	if err != nil {
+		return nil // a test compiles all of them
+	}
+	compiled := &checked{Entry: entry, input: schema, document: document}
+	c.found.Store(name, compiled)
+	return compiled
+}
+
 func compileSchema(name, text string) (schema *jsonschema.Schema, document any, err error) {
 	document, err = jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -62,8 +104,8 @@ func compileSchema(name, text string) (schema *jsonschema.Schema, document any, 
 
 // Find returns the action with that name.
 func (c *Catalog) Find(name string) (Entry, bool) {
-	found, ok := c.entries[name]
-	if !ok {
+	found := c.find(name)
+	if found == nil {
 		return Entry{}, false
 	}
 	return found.Entry, true
@@ -71,25 +113,46 @@ func (c *Catalog) Find(name string) (Entry, bool) {
 
 // Get returns the declaration of an action, or action_not_found.
 func (c *Catalog) Get(name string) (Spec, error) {
-	found, ok := c.entries[name]
-	if !ok {
-		return Spec{}, fault.New(fault.ActionNotFound, "there is no action %q%s", name, suggest.Hint(name, c.names))
+	found := c.find(name)
+	if found == nil {
+		return Spec{}, fault.New(fault.ActionNotFound, "there is no action %q%s", name, suggest.Hint(name, c.All()))
 	}
 	return found.Spec, nil
 }
 
 // Hint returns the known action that is closest to an unknown name.
-func (c *Catalog) Hint(name string) string { return suggest.Nearest(name, c.names) }
+func (c *Catalog) Hint(name string) string { return suggest.Nearest(name, c.All()) }
 
-// Names returns the names of the actions in alphabetical order.
+// Names returns the names of the actions in alphabetical order, without those of the
+// source.
 func (c *Catalog) Names() []string { return slices.Clone(c.names) }
+
+// All returns the names of all actions, with those of the source at the end.
+func (c *Catalog) All() []string {
+	if c.more == nil {
+		return c.Names()
+	}
+	return slices.Concat(c.names, c.more.Names())
+}
+
+// Codes returns the error codes of all actions.
+func (c *Catalog) Codes() []Code {
+	var out []Code
+	for _, name := range c.names {
+		out = append(out, c.entries[name].Spec.Codes...)
+	}
+	if c.more != nil {
+		out = append(out, c.more.Codes()...)
+	}
+	return out
+}
 
 // Check validates an input against the schema of the action. It skips values for
 // which deferred returns true: they are expressions whose value is not known
 // yet. Missing and unknown fields are reported regardless of their value.
 func (c *Catalog) Check(name string, input map[string]any, deferred func(pointer string) bool) []Problem {
-	entry, ok := c.entries[name]
-	if !ok {
+	entry := c.find(name)
+	if entry == nil {
 		return []Problem{{Message: "unknown action " + name}}
 	}
 	problems := entry.explain(entry.input.Validate(input), deferred)

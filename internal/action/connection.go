@@ -10,6 +10,10 @@ import (
 // Connection is the connection of a step, ready to use.
 type Connection struct {
 	Name string
+	// Integration is the id of the integration of the connection, "" for a custom one.
+	// Variables are what its templates can read of the connection, without secrets.
+	Integration string
+	Variables   map[string]string
 	// Credential authenticates requests to the hosts of the connection.
 	Credential egress.Credential
 	// Mask masks the values in it that must not be stored.

@@ -332,7 +332,7 @@ func (n nameSource) Names(ctx context.Context, actor auth.Actor) (workflow.Names
 	names := workflow.Names{Secrets: values.Secrets, Variables: values.Variables}
 	connections, err := n.connections.ConnectionNames(ctx, actor.Workspace.ID)
 	for _, c := range connections {
-		names.Connections = append(names.Connections, workflow.ConnectionName{Name: c.Name, Now: c.Now, Closed: !c.MayUse(actor)})
+		names.Connections = append(names.Connections, workflow.ConnectionName{Name: c.Name, Now: c.Now, Integration: c.Integration, Closed: !c.MayUse(actor)})
 	}
 	return names, err
 }

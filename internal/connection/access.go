@@ -114,6 +114,8 @@ type Name struct {
 	Name string
 	// Now is the present name of the connection. Name may be one that it had before.
 	Now string
+	// Integration is the id of its integration, "" for a custom connection.
+	Integration string
 	Audience
 }
 

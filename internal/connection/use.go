@@ -55,7 +55,7 @@ func (c *opened) hasToken() bool {
 
 // connection returns a connection as actions use it.
 func (s *Service) connection(c *opened) action.Connection {
-	return action.Connection{Name: c.Name, Credential: c.credential(), Mask: s.mask(c)}
+	return action.Connection{Name: c.Name, Integration: c.Integration, Variables: c.env().Connection, Credential: c.credential(), Mask: s.mask(c)}
 }
 
 // credential returns what authenticates the requests of a connection.

@@ -120,9 +120,12 @@ func (d *driver) supervise(ctx context.Context, p stepRef, limit time.Duration, 
 	}
 }
 
-// timedOut replaces the error of a step that exceeded its timeout.
+// timedOut replaces the error of a step that exceeded its timeout, unless the action says
+// that it must not be retried.
 func timedOut(ctx context.Context, limit time.Duration, r result) result {
-	if r.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	failure, ok := errors.AsType[*action.Failure](r.err)
+	isFinal := ok && !failure.Retryable
+	if r.err != nil && !isFinal && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		r.err = &action.Failure{
 			Code: action.TimedOut, Retryable: true,
 			Message: fmt.Sprintf("the step did not finish within %s", clock.FormatDuration(limit)),
@@ -215,7 +218,8 @@ func (c *call) encode(ctx context.Context, out *result) error {
 func (d *driver) request(step *run.Step) (action.Request, error) {
 	req := action.Request{
 		Now: clock.Now(), Began: step.StartedAt, Workspace: d.state.snap.WorkspaceID, IdempotencyKey: d.state.snap.ID + "/" + step.Path,
-		Run:   action.Run{ID: d.state.snap.ID, WorkflowID: d.state.snap.WorkflowID, Path: step.Path, Depth: d.state.snap.Depth, Trial: d.isTest},
+		Run:         action.Run{ID: d.state.snap.ID, WorkflowID: d.state.snap.WorkflowID, Path: step.Path, Depth: d.state.snap.Depth, Trial: d.isTest},
+		Interrupted: d.state.interrupted[step], Retried: step.Failures() > 1,
 		State: step.State, Chunks: step.Chunks, MaxOutput: d.state.limits.OutputBytes, Plan: d.state.snap.Plan,
 	}
 	if step.WakeAt != nil {

@@ -55,6 +55,7 @@ func (s *runState) checkpoint(p stepRef, checkpoint action.Checkpoint) error {
 		step.StateFiles = append(step.StateFiles, f.ID)
 	}
 	s.hold(checkpoint.Files)
+	delete(s.interrupted, step)
 	step.WakeAt, step.Deadline, step.Awaits, step.Reason = nil, nil, "", ""
 	s.changes.progress = true
 	return nil

@@ -44,7 +44,7 @@ type driver struct {
 
 func newDriver(e *Engine, log *slog.Logger) *driver {
 	d := &driver{engine: e, log: log, secrets: newSecrets()}
-	d.state = runState{changes: &d.changes, secrets: &d.secrets, log: log}
+	d.state = runState{changes: &d.changes, secrets: &d.secrets, log: log, interrupted: map[*run.Step]bool{}}
 	return d
 }
 

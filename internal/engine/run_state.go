@@ -29,6 +29,10 @@ type runState struct {
 	seed     []byte    // of random values; nil if the program uses none
 	earlyEnd *earlyEnd // set if the run ends before all its steps have settled
 
+	// interrupted has the steps that a process was executing when it ended, until their
+	// next checkpoint.
+	interrupted map[*run.Step]bool
+
 	files   bool                 // values of the run may contain files
 	created map[string]file.File // that the last call has created, by id
 	held    map[string]bool      // ids of files that the run is known to hold
@@ -99,6 +103,9 @@ func (s *runState) restore(program *workflow.Program, vars map[string]any) error
 			return &corruptError{fmt.Errorf("the input or the answer of step %q is not JSON", step.Path)}
 		}
 		p.steps[p.i] = &step
+		if step.Status == run.StepRunning {
+			s.interrupted[&step] = true
+		}
 		if err := p.publish(); err != nil {
 			return &corruptError{err}
 		}

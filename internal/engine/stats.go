@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -59,11 +60,10 @@ type actionCounts struct {
 func newCounts(catalog *action.Catalog) *counts {
 	codes := append(run.Codes(), action.InvalidInput, action.TimedOut, expr.CodeInvalid, expr.CodeFailed, expr.CodeCost)
 	c := &counts{actions: map[string]*actionCounts{}}
-	for _, name := range catalog.Names() {
-		entry, _ := catalog.Find(name)
-		for _, code := range entry.Spec.Codes {
-			codes = append(codes, code.Name)
-		}
+	for _, code := range catalog.Codes() {
+		codes = append(codes, code.Name)
+	}
+	for _, name := range append(catalog.Names(), operations) {
 		c.actions[name] = &actionCounts{
 			outcomes: tally.NewSet(succeeded, failed, retried, waiting, dropped),
 			took: tally.NewDurations(10*time.Microsecond, 100*time.Microsecond, time.Millisecond, 5*time.Millisecond, 25*time.Millisecond, 100*time.Millisecond,
@@ -89,9 +89,21 @@ func (e *Engine) Stats() Stats {
 	return stats
 }
 
+// operations stands for the operations of all integrations, which are too many to count
+// one by one.
+const operations = "integrations"
+
+// of returns the counts of the action of a step, nil if it is a block.
+func (c *counts) of(step *run.Step) *actionCounts {
+	if of := c.actions[step.Type]; of != nil || !strings.Contains(step.Type, ".") {
+		return of
+	}
+	return c.actions[operations]
+}
+
 // countExecution counts the execution of an action and its duration.
 func (d *driver) countExecution(step *run.Step, took time.Duration) {
-	if of := d.engine.counts.actions[step.Type]; of != nil && !d.isTest {
+	if of := d.engine.counts.of(step); of != nil && !d.isTest {
 		of.took.ObserveDuration(took)
 	}
 	d.countOutcome(step)
@@ -100,7 +112,7 @@ func (d *driver) countExecution(step *run.Step, took time.Duration) {
 // countOutcome counts the outcome of an attempt, including one that failed before its
 // action was called.
 func (d *driver) countOutcome(step *run.Step) {
-	of := d.engine.counts.actions[step.Type]
+	of := d.engine.counts.of(step)
 	if of == nil || d.isTest {
 		return
 	}
@@ -121,7 +133,7 @@ func (d *driver) countOutcome(step *run.Step) {
 
 // countDropped counts an execution whose result is dropped.
 func (d *driver) countDropped(r result) {
-	if of := d.engine.counts.actions[r.at.step().Type]; of != nil {
+	if of := d.engine.counts.of(r.at.step()); of != nil {
 		of.outcomes.Add(dropped)
 		of.took.ObserveDuration(r.took)
 	}

@@ -19,8 +19,8 @@ const connectionNamed = `COALESCE((SELECT id FROM connections WHERE workspace_id
 // had before, sorted.
 func (s *Store) ConnectionNames(ctx context.Context, workspaceID string) (names []connection.Name, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		names, err = database.List(c, `SELECT name, name AS present, access, members, created_by FROM connections WHERE workspace_id = $1
-			UNION ALL SELECT a.name, c.name, c.access, c.members, c.created_by
+		names, err = database.List(c, `SELECT name, name AS present, integration, access, members, created_by FROM connections WHERE workspace_id = $1
+			UNION ALL SELECT a.name, c.name, c.integration, c.access, c.members, c.created_by
 				FROM connection_aliases a JOIN connections c ON c.id = a.connection_id AND c.workspace_id = a.workspace_id WHERE a.workspace_id = $1
 			ORDER BY 1`, []any{workspaceID}, scanConnectionName)
 		return err
@@ -33,7 +33,7 @@ func scanConnectionName(r database.Row) (connection.Name, error) {
 		name    connection.Name
 		members []byte
 	)
-	if err := r.Scan(&name.Name, &name.Now, (*string)(&name.Access), &members, &name.Owner); err != nil {
+	if err := r.Scan(&name.Name, &name.Now, &name.Integration, (*string)(&name.Access), &members, &name.Owner); err != nil {
 		return name, err
 	}
 	return name, json.Unmarshal(members, &name.Members)

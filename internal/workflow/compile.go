@@ -112,6 +112,8 @@ type ConnectionName struct {
 	Name string
 	// Now is the present name of the connection. Name may be one that it had before.
 	Now string
+	// Integration is the id of its integration, "" for a custom connection.
+	Integration string
 	// Closed is set if the caller may not use the connection.
 	Closed bool
 }
@@ -201,7 +203,7 @@ func (c *compiler) runSlowChecks(ctx context.Context, workspaceID string) error 
 }
 
 func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compiler, *Program) {
-	c := &compiler{catalog: catalog, types: types, files: d.Files, blocks: map[string]string{}, answerable: map[string]bool{}, masks: map[string][]mask.Path{}}
+	c := &compiler{catalog: catalog, types: types, files: d.Files, blocks: map[string]string{}, answerable: map[string]bool{}, masks: map[string][]mask.Path{}, integrations: map[string]needed{}}
 	triggers := c.compileTriggers(d.Triggers)
 	secrets, vars := len(c.secrets), len(c.vars)
 	c.allVars = false
@@ -250,14 +252,16 @@ type compiler struct {
 	secrets     []expr.Ref        // with pointers from the document root
 	vars        []expr.Ref
 	connections []expr.Ref
-	allVars     bool
-	links       bool
-	random      bool
-	words       []string // of all expressions, each once
-	problems    []Problem
-	slowChecks  []slowCheck
-	answerable  map[string]bool // by step id: waits for an answer
-	masks       map[string][]mask.Path
+	// integrations has the connections that must belong to an integration, by pointer.
+	integrations map[string]needed
+	allVars      bool
+	links        bool
+	random       bool
+	words        []string // of all expressions, each once
+	problems     []Problem
+	slowChecks   []slowCheck
+	answerable   map[string]bool // by step id: waits for an answer
+	masks        map[string][]mask.Path
 }
 
 // scope is what the expressions of a list of steps can refer to.

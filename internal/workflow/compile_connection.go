@@ -31,9 +31,14 @@ func (c *compiler) checkConnection(at, name string) {
 // checkStepConnection checks whether the action of a step can use a connection.
 func (c *compiler) checkStepConnection(at string, step Step, spec action.Spec) {
 	c.checkConnection(at+"/connection", step.Connection)
+	if step.Connection != "" && spec.Integration != "" {
+		c.integrations[at+"/connection"] = needed{step.Connection, spec.Integration}
+	}
 	switch {
 	case step.Connection != "" && !spec.Connects && spec.Name != "":
 		c.report(at+"/connection", "", "%s does not use a connection", spec.Name)
+	case step.Connection == "" && spec.Integration != "":
+		c.report(at+"/connection", "name a connection of "+spec.Integration, "is required: %s needs a connection", spec.Name)
 	case step.OnBrokenConnection != "" && step.Connection == "":
 		c.report(at+"/on_broken_connection", "add connection", "has no effect without a connection")
 	case step.OnBrokenConnection != "" && !slices.Contains([]OnBroken{WaitIfBroken, FailIfBroken}, step.OnBrokenConnection):
@@ -56,7 +61,17 @@ func (c *compiler) checkConnections(known []ConnectionName) {
 		names[i] = one.Name
 	}
 	c.checkNames("connection", c.connections, names)
+	for at, need := range c.integrations {
+		for _, one := range known {
+			if one.Name == need.connection && one.Integration != need.integration {
+				c.report(at, "name a connection of "+need.integration, "%q is a connection of %s, but the step needs one of %s", one.Name, cmp.Or(one.Integration, "another kind"), need.integration)
+			}
+		}
+	}
 }
+
+// needed is a connection that has to belong to an integration.
+type needed struct{ connection, integration string }
 
 // checkAccess reports steps and triggers that are new or changed and use a connection
 // that the caller may not use. Those that somebody else has saved stay as they are.

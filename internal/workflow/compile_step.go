@@ -104,6 +104,9 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 		c.report(at+"/uses", hint, "unknown action %q", compiled.Uses)
 	}
 	compiled.Action = entry
+	if compiled.Timeout == "" && entry.Spec.Timeout > 0 {
+		compiled.Limit = entry.Spec.Timeout
+	}
 	c.compileMask(at, compiled)
 	c.checkStepConnection(at, compiled.Step, entry.Spec)
 	input, err := decodeInput(compiled.With)

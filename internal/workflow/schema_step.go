@@ -67,13 +67,14 @@ func hasMember(name string) node { return node{"required": []string{name}} }
 
 func usesSchema(catalog *action.Catalog) node {
 	var summaries []string
-	for _, name := range catalog.Names() {
+	names := catalog.All()
+	for _, name := range names {
 		entry, _ := catalog.Find(name)
 		summaries = append(summaries, entry.Spec.Summary)
 	}
 	return node{
 		"title": "Action", "description": "What the step does.",
-		"type": "string", "enum": catalog.Names(),
+		"type": "string", "enum": names,
 		// Editors show these next to the names that they suggest.
 		"enumDescriptions": summaries,
 	}

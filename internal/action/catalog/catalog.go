@@ -19,6 +19,8 @@ import (
 	"github.com/stepmill/stepmill/internal/action/subrun"
 	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/action/wait"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/operation"
 )
 
 // Deps are the dependencies of the actions.
@@ -30,7 +32,8 @@ type Deps struct {
 	Keys    keys.Reader
 }
 
-// New returns the catalog of all actions that ship with Stepmill.
+// New returns the catalog of all actions that ship with Stepmill, and of the operations of
+// its integrations.
 func New(deps Deps) (*action.Catalog, error) {
 	call := httprequest.Entry(deps.HTTP)
 	entries := []action.Entry{
@@ -43,5 +46,13 @@ func New(deps Deps) (*action.Catalog, error) {
 		subrun.Entry(deps.Runs),
 		wait.Entry(),
 	}
-	return action.NewCatalog(slices.Concat(entries, rows.Entries(deps.Tables), keys.Entries(deps.Keys))...)
+	out, err := action.NewCatalog(slices.Concat(entries, rows.Entries(deps.Tables), keys.Entries(deps.Keys))...)
+	if err != nil {
+		return nil, err
+	}
+	integrations, err := integration.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	return out.With(operation.NewActions(integrations, deps.HTTP)), nil
 }

@@ -30,6 +30,9 @@ func Open(chunks [][]byte, files []File) *List {
 	return l
 }
 
+// New returns an empty list, in place of one that the state of the step may have.
+func New() *List { return &List{chunks: make([]chunk, 1), restart: true} }
+
 // Adopt adds what earlier releases had in the state of a step in place of chunks: hashes of
 // positions, and items as a JSON array. It must be called before anything is added.
 func (l *List) Adopt(seen string, items json.RawMessage) {

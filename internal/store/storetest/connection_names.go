@@ -10,7 +10,7 @@ import (
 
 // nameOf returns a name of a connection.
 func nameOf(c connection.Sealed, name string) connection.Name {
-	return connection.Name{Name: name, Now: c.Name, Audience: connection.Audience{Access: c.Access, Members: c.Members, Owner: c.CreatedBy}}
+	return connection.Name{Name: name, Now: c.Name, Integration: c.Integration, Audience: connection.Audience{Access: c.Access, Members: c.Members, Owner: c.CreatedBy}}
 }
 
 func newlyNamed(c connection.Sealed, name string) connection.Sealed {

@@ -1,0 +1,111 @@
+// Package operation executes the operations of integrations: it sends the requests that a
+// manifest describes, with the connection of the step, and reads the answers. An operation
+// is an action like any other; it keeps its progress in the state of the step.
+package operation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/transfer"
+	"github.com/stepmill/stepmill/internal/integration"
+)
+
+// Actions are the operations of a catalog of integrations, as actions. The name of an
+// action is that of the integration and of the operation, as in slack.post_message.
+type Actions struct {
+	integrations *integration.Catalog
+	client       transfer.Client
+	rates        *limiter
+}
+
+// NewActions returns the operations of the integrations.
+func NewActions(integrations *integration.Catalog, client transfer.Client) *Actions {
+	return &Actions{integrations: integrations, client: client, rates: newLimiter()}
+}
+
+// Names returns the names of the operations that people can use.
+func (a *Actions) Names() []string {
+	var out []string
+	for _, i := range a.integrations.List() {
+		for _, o := range i.Operations {
+			if !o.Hidden {
+				out = append(out, name(i, &o))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Codes returns the error codes of operations.
+func (a *Actions) Codes() []action.Code { return codes }
+
+// Find returns the operation with the name of an action.
+func (a *Actions) Find(actionName string) (action.Entry, bool) {
+	i, o, ok := a.find(actionName)
+	if !ok {
+		return action.Entry{}, false
+	}
+	return a.entry(i, o), true
+}
+
+func (a *Actions) find(actionName string) (*integration.Integration, *integration.Operation, bool) {
+	id, operation, _ := strings.Cut(actionName, ".")
+	i, ok := a.integrations.Find(id)
+	if !ok {
+		return nil, nil, false
+	}
+	o, ok := i.FindOperation(operation)
+	return i, o, ok
+}
+
+// name returns the name of the action of an operation.
+func name(i *integration.Integration, o *integration.Operation) string { return i.ID + "." + o.Name }
+
+func (a *Actions) entry(i *integration.Integration, o *integration.Operation) action.Entry {
+	return action.Entry{
+		Spec: action.Spec{
+			Name: name(i, o), Title: o.Title, Summary: summary(i, o), Input: o.InputSchema(), Output: outputSchema(o),
+			Connects: true, Integration: i.ConnectedAs(), Timeout: o.Timeout, Codes: codes,
+		},
+		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
+			return run(ctx, a, i, o, req)
+		}),
+	}
+}
+
+func summary(i *integration.Integration, o *integration.Operation) string {
+	if o.Summary != "" {
+		return o.Summary
+	}
+	return fmt.Sprintf("%s in %s.", o.Title, i.Name)
+}
+
+// outputSchema describes what is known about the output of an operation.
+func outputSchema(o *integration.Operation) string {
+	if o.Output == nil && o.Calls[len(o.Calls)-1].Items != nil {
+		return `{"type": "object", "properties": {` +
+			`"items": {"type": ["array", "object"], "description": "The items, or a list file if they are too large for an output."}, ` +
+			`"more": {"type": "boolean", "description": "True if the limit ended the list before its last item."}}}`
+	}
+	return `{"type": "object"}`
+}
+
+// OutcomeUnknown is the code of a request that may or may not have had its effect.
+const OutcomeUnknown = "outcome_unknown"
+
+var codes = []action.Code{
+	{Name: integration.RateLimited, Meaning: "The service allows no more requests for now. The step is retried."},
+	{Name: integration.Unavailable, Meaning: "The service cannot be reached, or reports an error of its own. The step is retried."},
+	{Name: integration.Reconnect, Meaning: "The service does not accept the credential of the connection."},
+	{Name: integration.Invalid, Meaning: "The service rejects the input."},
+	{Name: integration.Denied, Meaning: "The account of the connection may not do this."},
+	{Name: integration.NotFound, Meaning: "The service does not have what the input names."},
+	{Name: integration.Conflict, Meaning: "The service has changed in the meantime, or has this already."},
+	{Name: integration.Failed, Meaning: "The service reports another error."},
+	{Name: OutcomeUnknown, Meaning: "The service may or may not have received the request, which must not be sent twice. Look there before you retry the run."},
+}
