@@ -19,18 +19,20 @@ const (
 
 // program is a binary that is built on first use.
 type program struct {
-	name string // of its directory
-	tags string
-	once sync.Once
-	temp string // removed at the end; empty if the binary is shared
-	path string
-	err  error
+	name  string // of its directory
+	tags  string
+	plain bool // never with the race detector
+	once  sync.Once
+	temp  string // removed at the end; empty if the binary is shared
+	path  string
+	err   error
 }
 
 var (
 	productBuild = program{name: "product"}
 	// failpointBuild dies, panics or pauses at failpoints.
 	failpointBuild = program{name: "failpoint", tags: "failpoint"}
+	plainBuild     = program{name: "product", plain: true}
 )
 
 // Binary returns the path of the program under test. It is built with the race
@@ -39,6 +41,18 @@ func Binary() (string, error) { return productBuild.binary() }
 
 // FailpointBinary returns the path of the program that is built with failpoints.
 func FailpointBinary() (string, error) { return failpointBuild.binary() }
+
+// PlainBinary returns the path of the program under test, always built without the race
+// detector, which multiplies the memory of a process.
+func PlainBinary() (string, error) {
+	if !raceEnabled {
+		return Binary()
+	}
+	return plainBuild.binary()
+}
+
+// race reports whether the program is built with the race detector.
+func (p *program) race() bool { return raceEnabled && !p.plain }
 
 func (p *program) binary() (string, error) {
 	p.once.Do(func() { p.path, p.err = p.locate() })
@@ -57,7 +71,7 @@ func (p *program) locate() (string, error) {
 		return p.build(dir)
 	}
 	name := p.name
-	if raceEnabled {
+	if p.race() {
 		name += "-race"
 	}
 	dir, err := filepath.Abs(filepath.Join(shared, name))
@@ -82,7 +96,7 @@ func (p *program) locate() (string, error) {
 func (p *program) build(dir string) (string, error) {
 	path := filepath.Join(dir, executable())
 	args := []string{"build", "-buildvcs=false", "-tags", p.tags, "-o", path}
-	if raceEnabled {
+	if p.race() {
 		// Instrumenting the transpiled SQLite engine makes a server several times slower
 		// and finds no races of ours.
 		args = append(args, "-race", "-gcflags=modernc.org/...=-race=false")

@@ -27,7 +27,7 @@ func Main(m *testing.M) {
 		return
 	}
 	defer func() {
-		for _, p := range []*program{&productBuild, &failpointBuild} {
+		for _, p := range []*program{&productBuild, &failpointBuild, &plainBuild} {
 			p.remove()
 		}
 	}()
