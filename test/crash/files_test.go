@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
@@ -11,8 +12,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,14 +30,14 @@ type depot struct {
 	*httptest.Server
 	content []byte
 	sum     string
-	began   chan struct{} // receives a value for each request
+	moved   atomic.Int64 // bytes that were sent or received
 
 	mu       sync.Mutex
 	received []string // the hashes of bodies that arrived completely
 }
 
 func newDepot(t *testing.T, size int) *depot {
-	d := &depot{content: make([]byte, size), began: make(chan struct{}, 1000)}
+	d := &depot{content: make([]byte, size)}
 	random := harness.Random(harness.Seed(t), 0)
 	for i := range d.content {
 		d.content[i] = byte(random.Uint32())
@@ -47,20 +50,34 @@ func newDepot(t *testing.T, size int) *depot {
 }
 
 func (d *depot) serve(w http.ResponseWriter, r *http.Request) {
-	d.began <- struct{}{}
 	if r.Method == http.MethodGet {
 		w.Header().Set("Content-Type", "application/zip")
-		_, _ = w.Write(d.content)
+		w.Header().Set("Content-Length", strconv.Itoa(len(d.content)))
+		_, _ = io.Copy(d.count(w), struct{ io.Reader }{bytes.NewReader(d.content)}) // in blocks
 		return
 	}
 	hash := sha256.New()
-	if _, err := io.Copy(hash, r.Body); err != nil {
+	if _, err := io.Copy(d.count(hash), r.Body); err != nil {
 		return // the sender died
 	}
 	d.mu.Lock()
 	d.received = append(d.received, hex.EncodeToString(hash.Sum(nil)))
 	d.mu.Unlock()
 }
+
+// count returns a writer that counts the bytes written to another one.
+func (d *depot) count(to io.Writer) io.Writer {
+	return writerFunc(func(p []byte) (int, error) {
+		n, err := to.Write(p)
+		d.moved.Add(int64(n))
+		return n, err
+	})
+}
+
+type writerFunc func(p []byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // check reports whether what arrived is what was sent.
 func (d *depot) check(t *testing.T, deaths int) {
@@ -81,11 +98,12 @@ func (d *depot) check(t *testing.T, deaths int) {
 var fileRounds = flag.Int("file-rounds", 0, "how often TestFilesAfterKills sends a file; the lane decides if it is 0")
 
 // A large file passes from one server through two steps to another one while its server
-// is killed at random moments. It arrives byte by byte, it is stored once, and what the
-// deaths left behind is removed.
+// is killed at random moments, between the first byte of the download and the last one of
+// the upload. It arrives byte by byte, it is stored once, and what the deaths left behind
+// is removed.
 func TestFilesAfterKills(t *testing.T) {
 	t.Parallel()
-	rounds, size := lane.Pick(3, 10), lane.Pick(16, 64)<<20
+	rounds, size := lane.Pick(3, 50), lane.Pick(16, 64)<<20
 	if *fileRounds > 0 {
 		rounds = *fileRounds
 	}
@@ -99,9 +117,12 @@ func TestFilesAfterKills(t *testing.T) {
 		flow.Step("put", "http.request", fmt.Sprintf(`{"url": %q, "method": "PUT", "body": "${{ steps.set.output.file }}"}`, d.URL)))
 	for round := range rounds {
 		started := startRun(t, client, id, int64(round))
-		<-d.began
-		for range random.IntN(3) {
-			time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
+		for range 1 + random.IntN(2) {
+			at := d.moved.Load() + random.Int64N(2*int64(size)+1)
+			harness.Eventually(t, "the file has moved on, or has arrived", func() bool {
+				return d.moved.Load() >= at || getRun(t, client, started.ID).Status != running
+			})
+			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond) // also hits the commit of a step
 			s.Kill(t)
 			s = restart(t, s, egress)
 			client = harness.NewClient(s.URL, client.Key)
@@ -109,7 +130,7 @@ func TestFilesAfterKills(t *testing.T) {
 		if end := awaitEnd(t, client, started.ID); end.Status != succeeded {
 			t.Fatalf("round %d: the run is %s: %+v", round, end.Status, end.Error)
 		}
-		d.check(t, 3)
+		d.check(t, 3) // one may belong to the round before
 		if t.Failed() {
 			t.Fatalf("round %d failed", round)
 		}
