@@ -203,6 +203,7 @@ func (s *Server) sendFile(ctx context.Context, f file.File) *reply {
 		out := &rangeWriter{ResponseWriter: newPatientWriter(w)}
 		http.ServeContent(out, r, "", f.CreatedAt, content)
 		if out.unsatisfiable {
+			h.Del("Content-Disposition") // the error is not the file
 			s.setCommonHeaders(h, c)
 			s.fail(w, c, fault.New(fault.RangeNotSatisfiable, "the file has %d bytes, none of which are in the range", f.Size))
 		}

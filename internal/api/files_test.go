@@ -87,7 +87,10 @@ func TestDownload(t *testing.T) {
 			t.Errorf("%v: %q, want %q", test.headers, got.body, test.body)
 		}
 	}
-	w.call("GET", "/v1/files/$file", "", "Range", "bytes=20-30").wantStatus(http.StatusRequestedRangeNotSatisfiable, "range_not_satisfiable")
+	outside := w.call("GET", "/v1/files/$file", "", "Range", "bytes=20-30").wantStatus(http.StatusRequestedRangeNotSatisfiable, "range_not_satisfiable")
+	if name := outside.header.Get("Content-Disposition"); name != "" || outside.header.Get("Content-Range") != "bytes */10" {
+		t.Errorf("outside of the file: %v", outside.header)
+	}
 	if head := w.call("HEAD", "/v1/files/$file", "").wantStatus(http.StatusOK); head.header.Get("Content-Length") != "10" || len(head.body) > 0 {
 		t.Errorf("HEAD: %v", head.header)
 	}
