@@ -6,15 +6,17 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/iotest"
 )
 
 func setupFile(w *testWorkspace) {
@@ -228,19 +230,63 @@ func TestResumableUploadIsLocked(t *testing.T) {
 	wantContains(t, w.call("GET", at, "").wantStatus(http.StatusOK).json(), `{"received": 8388609, "expires_at": null}`)
 }
 
-// An upload that is cut off leaves nothing behind.
+// An upload that is cut off leaves nothing behind, neither rows nor bytes.
 func TestUploadIsCutOff(t *testing.T) {
 	t.Parallel()
-	w := newTestWorkspace(t)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.url+"/v1/files", io.MultiReader(strings.NewReader("begin"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	w := newServer(t).newTestWorkspace(t)
+	part := "--B\r\nContent-Disposition: form-data; name=f; filename=a.bin\r\n\r\n"
+	whole := part + "complete\r\n" // is discarded with the part after it
+	for name, test := range map[string]struct{ media, begin string }{
+		"plain":                          {"application/octet-stream", ""},
+		"a form":                         {"multipart/form-data; boundary=B", part},
+		"a form that has a file already": {"multipart/form-data; boundary=B", whole + part},
+	} {
+		body, feed := io.Pipe()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.url+"/v1/files", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.ContentLength = 1 << 20
+		request.Header.Set("Authorization", "Bearer "+w.key)
+		request.Header.Set("Content-Type", test.media)
+		ended := make(chan error, 1)
+		go func() {
+			response, err := http.DefaultClient.Do(request)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			ended <- err
+		}()
+		// More than is sealed at a time, so that some of it is on the disk.
+		if _, err := io.WriteString(feed, test.begin+strings.Repeat("x", 200_000)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, name+": bytes are stored", func() bool { return len(w.server.storedBytes(t)) > 0 })
+		_ = feed.CloseWithError(io.ErrUnexpectedEOF)
+		if err := <-ended; err == nil {
+			t.Errorf("%s: the request has succeeded", name)
+		}
+		eventually(t, name+": nothing is left", func() bool { return len(w.server.storedBytes(t)) == 0 })
+		if got := w.server.storedFiles(t); got != "[[0 0]]" {
+			t.Errorf("%s: recorded: %s", name, got)
+		}
+	}
+}
+
+// storedBytes returns the paths of the bytes of files, complete or not.
+func (s *server) storedBytes(t *testing.T) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(s.dir, "files"), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
+			return nil
+		case err == nil && !entry.IsDir() && entry.Name() != "stepmillinstallationmarker":
+			paths = append(paths, path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.ContentLength = 1000
-	request.Header.Set("Authorization", "Bearer "+w.key)
-	if response, err := http.DefaultClient.Do(request); err == nil {
-		_ = response.Body.Close()
-		t.Errorf("got %d", response.StatusCode)
-	}
-	wantContains(t, w.call("GET", "/v1/usage", "").json(), `{"current": {"files": 0, "stored_file_bytes": 0}}`)
+	return paths
 }
