@@ -106,21 +106,36 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
+// readWhole reads a body into memory, as most requests do.
+func readWhole(r *http.Request) (int64, error) {
+	body, err := readBody(r, 1<<20, newBodyBudget(0).reserve(), io.ErrShortBuffer)
+	return int64(len(body)), err
+}
+
+// readStream reads a body as uploads do.
+func readStream(r *http.Request) (int64, error) {
+	in := &request{http: r}
+	if err := in.openStream(); err != nil {
+		return 0, err
+	}
+	return io.Copy(io.Discard, in.stream)
+}
+
 // sendSlowly sends a request in chunks to a server that reads its body, and
 // returns the response and how long it took.
-func sendSlowly(t *testing.T, chunks int, size int, pause time.Duration) (status string, took time.Duration) {
+func sendSlowly(t *testing.T, read func(*http.Request) (int64, error), chunks int, size int, pause time.Duration) (status string, took time.Duration) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	listener := &fakeListener{conns: make(chan net.Conn, 1)}
 	listener.conns <- remoteConn{theirs}
 	server := &http.Server{ReadTimeout: 30 * time.Second, WriteTimeout: responseTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r, _ = trackBody(w, r)
-		body, err := readBody(r, 1<<20, newBodyBudget(0).reserve(), io.ErrShortBuffer)
+		n, err := read(r)
 		if f, ok := fault.As(err); ok {
 			writeError(w, f, "")
 			return
 		}
-		_, _ = fmt.Fprint(w, len(body))
+		_, _ = fmt.Fprint(w, n)
 	})}
 	go func() { _ = server.Serve(listener) }()
 	defer close(listener.conns)
@@ -154,21 +169,25 @@ func TestMinimumBodyRate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name         string
+		read         func(*http.Request) (int64, error)
 		chunks, size int
 		pause        time.Duration
 		want         string
 		within       time.Duration
 	}{
-		{"2 KiB/s for 100 s", 200, 1 << 10, time.Second / 2, "200 OK 204800", 101 * time.Second},
-		{"a pause of 8 s", 2, 1 << 10, 8 * time.Second, "400 Bad Request", 10 * time.Second},
-		{"one pause of 8 s", 1, 1 << 10, 8 * time.Second, "200 OK 1024", 8 * time.Second},
-		{"100 bytes/s", 1000, 100, time.Second, "400 Bad Request", 10 * time.Second},
-		{"1,200 bytes/s for more than five minutes", 600, 1200, time.Second, "400 Bad Request", 5 * time.Minute},
+		{"2 KiB/s for 100 s", readWhole, 200, 1 << 10, time.Second / 2, "200 OK 204800", 101 * time.Second},
+		{"a pause of 8 s", readWhole, 2, 1 << 10, 8 * time.Second, "400 Bad Request", 10 * time.Second},
+		{"one pause of 8 s", readWhole, 1, 1 << 10, 8 * time.Second, "200 OK 1024", 8 * time.Second},
+		{"100 bytes/s", readWhole, 1000, 100, time.Second, "400 Bad Request", 10 * time.Second},
+		{"1,200 bytes/s for more than five minutes", readWhole, 600, 1200, time.Second, "400 Bad Request", 5 * time.Minute},
+		{"an upload at 1,200 bytes/s for ten hours", readStream, 36_000, 1200, time.Second, "200 OK 43200000", 11 * time.Hour},
+		{"an upload at 100 bytes/s", readStream, 1000, 100, time.Second, "400 Bad Request", 11 * time.Second},
+		{"an upload that stalls", readStream, 2, 1 << 10, time.Hour, "400 Bad Request", 11 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				got, took := sendSlowly(t, tc.chunks, tc.size, tc.pause)
+				got, took := sendSlowly(t, tc.read, tc.chunks, tc.size, tc.pause)
 				if !strings.HasPrefix(got, tc.want) || took > tc.within {
 					t.Errorf("got %.300s after %s", got, took)
 				}
