@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -386,6 +387,37 @@ func TestWorkspacesShareTheStorage(t *testing.T) {
 	if stats := w.Stats(); stats.Writing != 1 || stats.WaitingToWrite != 0 {
 		t.Errorf("got %+v", stats)
 	}
+}
+
+// A workspace with many downloads leaves room for those of others.
+func TestWorkspacesShareDownloads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, file.Capacity{Writers: 4, Readers: 4, IO: 2})
+		own, other := w.actor.Workspace.ID, w.in.Workspace(t, auth.Free).Workspace.ID
+		begin := func(workspaceID string) (begun chan func()) {
+			begun = make(chan func(), 1)
+			go func() {
+				release, err := w.AcquireDownload(t.Context(), workspaceID)
+				if err != nil {
+					t.Error(err)
+				}
+				begun <- release
+			}()
+			synctest.Wait()
+			return begun
+		}
+		first, second, theirs := begin(own), begin(own), begin(other)
+		if len(first) != 1 || len(second) != 0 || len(theirs) != 1 {
+			t.Fatalf("of the downloads, %d, %d and %d have begun", len(first), len(second), len(theirs))
+		}
+		(<-first)()
+		(<-second)()
+		(<-theirs)()
+		if n := w.Stats().Downloads; n != 0 {
+			t.Errorf("%d downloads", n)
+		}
+	})
 }
 
 // cutReader ends with an error, like a connection that breaks.
