@@ -125,10 +125,21 @@ func TestResponseLargerThanAFileMayBe(t *testing.T) {
 	t.Parallel()
 	files := actiontest.NewFiles()
 	files.Limit = 100
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 101)) })
-	_, failure := callWith(t, files, server, map[string]any{"url": "/x", "response": "file"})
-	if failure == nil || failure.Code != "file_too_large" || files.Aborted != 1 {
-		t.Errorf("got %v, aborted %d times", failure, files.Aborted)
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/compressed" {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			_, _ = io.WriteString(z, strings.Repeat("x", 10_000_000)) // has 10 KB on the way
+			return
+		}
+		_, _ = io.WriteString(w, strings.Repeat("x", 101))
+	})
+	for n, path := range []string{"/plain", "/compressed"} {
+		_, failure := callWith(t, files, server, map[string]any{"url": path, "response": "file"})
+		if failure == nil || failure.Code != "file_too_large" || files.Aborted != n+1 {
+			t.Errorf("%s: got %v, aborted %d times", path, failure, files.Aborted)
+		}
 	}
 }
 
