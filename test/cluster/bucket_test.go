@@ -58,8 +58,8 @@ func (b *bucketServer) url(prefix string) string {
 // credentials are accepted by every bucketServer.
 var credentials = []string{"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test"}
 
-// Nodes share files in a bucket. While the bucket is unavailable, uploads and steps fail
-// with a clear error, nothing is recorded, and afterwards everything works again.
+// Nodes share files in a bucket. While the bucket is unavailable, uploads, downloads and
+// steps fail with a clear error, nothing is recorded, and afterwards everything works again.
 func TestFilesInABucket(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
@@ -79,11 +79,20 @@ func TestFilesInABucket(t *testing.T) {
 	if got := download(t, second, id); !bytes.Equal(got, content) {
 		t.Errorf("the other node returns %d bytes, which differ", len(got))
 	}
-	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }))
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(content)
+		} else if n, err := io.Copy(io.Discard, r.Body); err == nil && n != int64(len(content)) {
+			t.Errorf("INVARIANT: %d bytes of the file arrived as all of it", n)
+		}
+	}))
 	t.Cleanup(source.Close)
 	step := flow.Step("get", "http.request", fmt.Sprintf(`{"url": %q, "response": "file"}`, source.URL))
 	step["retry"] = map[string]any{"max_attempts": 1}
 	workflow := flow.Define(t, first, step)
+	send := flow.Step("send", "http.request", fmt.Sprintf(`{"url": %q, "method": "PUT", "body": {"$file": %q}}`, source.URL, id))
+	send["retry"] = map[string]any{"max_attempts": 1}
+	sending := flow.Define(t, first, send)
 	want := fileCount(t, first)
 
 	b.broken.Store(true)
@@ -93,6 +102,15 @@ func TestFilesInABucket(t *testing.T) {
 	if code := runOf(t, second, workflow, "failed"); code != "unavailable" {
 		t.Errorf("a step while the bucket is unavailable: %s", code)
 	}
+	if code := runOf(t, second, sending, "failed"); code != "unavailable" {
+		t.Errorf("a step that reads a file while the bucket is unavailable: %s", code)
+	}
+	for _, asked := range []string{"bytes=0-", "bytes=5000000-5000009"} {
+		response, err := second.Do(t.Context(), http.MethodGet, "/v1/files/"+id, nil, "Range", asked)
+		if err != nil || response.Status != http.StatusServiceUnavailable || flow.ErrorCode(response) != "unavailable" {
+			t.Errorf("a download of %s while the bucket is unavailable: %d %.300s, %v", asked, response.Status, response.Body, err)
+		}
+	}
 	if n := fileCount(t, first); n != want {
 		t.Errorf("%d files are recorded, want %d", n, want)
 	}
@@ -100,6 +118,7 @@ func TestFilesInABucket(t *testing.T) {
 	b.slow.Store(true)
 	b.broken.Store(false)
 	runOf(t, second, workflow, "succeeded")
+	runOf(t, second, sending, "succeeded")
 	uploadTo(t, first, content[1:], http.StatusCreated)
 	if n := fileCount(t, second); n != want+2 {
 		t.Errorf("%d files are recorded afterwards, want %d", n, want+2)
