@@ -123,7 +123,7 @@ var rules = []rule{
 	{pkg: "telemetry", may: base},
 
 	// Edges: the API and the stores know the domain, not each other.
-	{pkg: "api", may: base + " " + domain + " trigger/webhook ratelimit telemetry /openapi"},
+	{pkg: "api", may: base + " " + domain + " operation trigger/webhook ratelimit telemetry /openapi"},
 	{pkg: "store", may: base + " " + domain + " archive blob database runqueue"},
 	{pkg: "store/postgres", may: base + " " + domain + " database store"},
 	{pkg: "store/sqlite", may: base + " " + domain + " database store"},

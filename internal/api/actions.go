@@ -14,6 +14,7 @@ type actionBody struct {
 	Summary      string          `json:"summary"`
 	Pure         bool            `json:"pure"`
 	Connects     bool            `json:"accepts_connection"`
+	Integration  *string         `json:"integration"`
 	InputSchema  json.RawMessage `json:"input_schema"`
 	OutputSchema json.RawMessage `json:"output_schema"`
 	Limits       []string        `json:"limits"`
@@ -30,7 +31,7 @@ type actionExample struct {
 
 func showAction(spec action.Spec) actionBody {
 	body := actionBody{
-		Name: spec.Name, Title: spec.Title, Summary: spec.Summary, Pure: spec.Pure, Connects: spec.Connects,
+		Name: spec.Name, Title: spec.Title, Summary: spec.Summary, Pure: spec.Pure, Connects: spec.Connects, Integration: orNull(spec.Integration),
 		InputSchema: jsonOrNull(spec.Input), OutputSchema: jsonOrNull(spec.Output),
 		Limits: orEmpty(spec.Limits), Codes: orEmpty(spec.Codes), Examples: make([]actionExample, len(spec.Examples)),
 	}

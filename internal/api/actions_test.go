@@ -12,7 +12,7 @@ import (
 )
 
 func TestActions(t *testing.T) {
-	const keys = "name title summary pure accepts_connection input_schema output_schema limits codes examples"
+	const keys = "name title summary pure accepts_connection integration input_schema output_schema limits codes examples"
 	runScenarios(t, []scenario{
 		{
 			name:    "the list has every action in alphabetical order",

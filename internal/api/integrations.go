@@ -7,18 +7,29 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/search"
 )
 
 type integrationBody struct {
-	ID       string            `json:"id"`
-	Name     string            `json:"name"`
-	Category string            `json:"category"`
-	Docs     string            `json:"docs"`
-	Keywords []string          `json:"keywords"`
-	Auth     []integrationAuth `json:"auth"`
-	Hosts    []string          `json:"hosts"`
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	Category string   `json:"category"`
+	Docs     string   `json:"docs"`
+	Keywords []string `json:"keywords"`
+	// Connection is the integration that its connections belong to.
+	Connection string                 `json:"connection"`
+	Auth       []integrationAuth      `json:"auth"`
+	Hosts      []string               `json:"hosts"`
+	Operations []integrationOperation `json:"operations"`
+}
+
+type integrationOperation struct {
+	Action     string                   `json:"action"`
+	Title      string                   `json:"title"`
+	Summary    *string                  `json:"summary"`
+	Deprecated *integration.Deprecation `json:"deprecated"`
 }
 
 type integrationAuth struct {
@@ -53,7 +64,12 @@ type integrationChoice struct {
 func showIntegration(i *integration.Integration) integrationBody {
 	body := integrationBody{
 		ID: i.ID, Name: i.Name, Category: i.Category, Docs: i.Docs, Keywords: orEmpty(i.Keywords),
-		Auth: []integrationAuth{}, Hosts: i.HostPatterns(),
+		Connection: i.ConnectedAs(), Auth: []integrationAuth{}, Hosts: i.HostPatterns(), Operations: []integrationOperation{},
+	}
+	for _, o := range i.Operations {
+		if !o.Hidden {
+			body.Operations = append(body.Operations, integrationOperation{operation.Name(i, &o), o.Title, orNull(o.Summary), o.Deprecated})
+		}
 	}
 	for _, a := range i.Connection.Auth {
 		body.Auth = append(body.Auth, integrationAuth{

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 func TestIntegrations(t *testing.T) {
-	const keys = "id name category docs keywords auth hosts"
+	const keys = "id name category docs keywords connection auth hosts operations"
 	runScenarios(t, []scenario{
 		{
 			name:    "the list has every integration, sorted by id",
@@ -28,6 +29,38 @@ func TestIntegrations(t *testing.T) {
 					wantKeys(w.t, item, keys)
 				}
 			},
+		},
+		{
+			name:    "an integration lists its operations",
+			request: "GET /v1/integrations/telegram", scope: "read", status: 200,
+			contains: `{"connection": "telegram"}`,
+			after: func(w *testWorkspace, a *response) {
+				var got struct {
+					Operations []struct{ Action, Title string }
+				}
+				if err := json.Unmarshal(a.body, &got); err != nil {
+					w.t.Fatal(err)
+				}
+				if len(got.Operations) == 0 || got.Operations[0].Action != "telegram.send_message" || got.Operations[0].Title != "Send a message" {
+					w.t.Errorf("the operations are %+v", got.Operations)
+				}
+			},
+		},
+		{
+			name:    "an operation is an action",
+			request: "GET /v1/actions/telegram.send_message", scope: "read", status: 200,
+			contains: `{"name": "telegram.send_message", "accepts_connection": true, "integration": "telegram", "input_schema": {"required": ["chat", "text"], "properties": {"text": {"type": "string"}}}}`,
+		},
+		{
+			name:    "an operation that does not exist",
+			request: "GET /v1/actions/telegram.send_mesage", scope: "read", status: 404, code: "action_not_found",
+			contains: `{"error": {"message": "~.*telegram.send_message.*"}}`,
+		},
+		{
+			name:    "a step with an operation needs a connection",
+			request: "POST /v1/workflows", scope: "write",
+			body:   `{"name": "Alert", "steps": [{"id": "send", "uses": "telegram.send_message", "with": {"chat": "1", "text": "Hello"}}]}`,
+			status: 400, contains: `{"error": {"details": [{"pointer": "/steps/0/connection", "message": "~.*needs a connection.*"}]}}`,
 		},
 		{
 			name:    "the list is read page by page like every list",

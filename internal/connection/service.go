@@ -344,6 +344,9 @@ func (s *Service) describe(c Connection) (*integration.Integration, *integration
 	if !ok {
 		return nil, nil, fault.Field("/integration", "there is no integration %q%s", c.Integration, s.integrations.Hint(c.Integration))
 	}
+	if service.Of != "" {
+		return nil, nil, fault.Field("/integration", "must be %q: %s uses its connections", service.Of, service.Name)
+	}
 	way, ok := service.Connection.Find(c.Auth)
 	if !ok {
 		return nil, nil, fault.Field("/auth", "must be one of %s", strings.Join(service.Connection.IDs(), ", "))

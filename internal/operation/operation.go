@@ -33,7 +33,7 @@ func (a *Actions) Names() []string {
 	for _, i := range a.integrations.List() {
 		for _, o := range i.Operations {
 			if !o.Hidden {
-				out = append(out, name(i, &o))
+				out = append(out, Name(i, &o))
 			}
 		}
 	}
@@ -44,32 +44,28 @@ func (a *Actions) Names() []string {
 // Codes returns the error codes of operations.
 func (a *Actions) Codes() []action.Code { return codes }
 
-// Find returns the operation with the name of an action.
+// Find returns the operation with the name of an action, if people can use it.
 func (a *Actions) Find(actionName string) (action.Entry, bool) {
-	i, o, ok := a.find(actionName)
-	if !ok {
-		return action.Entry{}, false
-	}
-	return a.entry(i, o), true
-}
-
-func (a *Actions) find(actionName string) (*integration.Integration, *integration.Operation, bool) {
 	id, operation, _ := strings.Cut(actionName, ".")
 	i, ok := a.integrations.Find(id)
 	if !ok {
-		return nil, nil, false
+		return action.Entry{}, false
 	}
 	o, ok := i.FindOperation(operation)
-	return i, o, ok
+	if !ok || o.Hidden {
+		return action.Entry{}, false
+	}
+	return a.Entry(i, o), true
 }
 
-// name returns the name of the action of an operation.
-func name(i *integration.Integration, o *integration.Operation) string { return i.ID + "." + o.Name }
+// Name returns the name of the action of an operation.
+func Name(i *integration.Integration, o *integration.Operation) string { return i.ID + "." + o.Name }
 
-func (a *Actions) entry(i *integration.Integration, o *integration.Operation) action.Entry {
+// Entry returns an operation as an action.
+func (a *Actions) Entry(i *integration.Integration, o *integration.Operation) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name: name(i, o), Title: o.Title, Summary: summary(i, o), Input: o.InputSchema(), Output: outputSchema(o),
+			Name: Name(i, o), Title: o.Title, Summary: summary(i, o), Input: o.InputSchema(), Output: outputSchema(o),
 			Connects: true, Integration: i.ConnectedAs(), Timeout: o.Timeout, Codes: codes,
 		},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {

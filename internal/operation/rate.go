@@ -52,7 +52,7 @@ func (e *execution) rules() []rule {
 		out = append(out, rule{r, fmt.Sprintf("%s/%d", e.service.ConnectedAs(), i)})
 	}
 	for i, r := range e.operation.Rates {
-		out = append(out, rule{r, fmt.Sprintf("%s/%d", name(e.service, e.operation), i)})
+		out = append(out, rule{r, fmt.Sprintf("%s/%d", Name(e.service, e.operation), i)})
 	}
 	return out
 }

@@ -95,16 +95,15 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, i *integrat
 		return err
 	}
 	server := &server{exchanges: t.Exchanges, files: files}
-	actions, err := action.NewCatalog()
+	tested, _ := i.FindOperation(name)
+	entry := operation.NewActions(catalog, server).Entry(i, tested)
+	checker, err := action.NewCatalog(entry)
 	if err != nil {
 		return err
 	}
-	actions = actions.With(operation.NewActions(catalog, server))
-	used := i.ID + "." + name
-	if found := actions.Check(used, input, func(string) bool { return false }); len(found) > 0 {
+	if found := checker.Check(entry.Spec.Name, input, func(string) bool { return false }); len(found) > 0 {
 		return fmt.Errorf("input%s: %s", found[0].Pointer, found[0].Message)
 	}
-	entry, _ := actions.Find(used)
 	output, err := execute(ctx, entry.Action, action.Request{
 		Input: input, MaskedInput: input, Now: clock.Now(), Began: clock.Now(), Workspace: "test", IdempotencyKey: "run_1/step", Files: files,
 		Connection: &action.Connection{Name: "test", Integration: i.ConnectedAs(), Variables: variables, Credential: credential{hosts}},
