@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/database"
@@ -125,6 +126,15 @@ func (t *tableTx) taken(r table.Record) error {
 // keyBatch is how many keys are looked up at a time.
 const keyBatch = 100
 
+// rowsByKeys returns the statement that looks up n unique keys. It names the keys
+// first, because of what SQLite does with unique_key IN (…): it expects that a table has
+// fewer rows than the list has keys, and reads the whole table.
+func rowsByKeys(n int) string {
+	list := strings.ReplaceAll(placeholders(3, n), ", ", "), (")
+	return `WITH keys (value) AS (VALUES (` + list + `)) SELECT ` + recordColumns + ` FROM keys CROSS JOIN table_rows r
+		WHERE r.table_id = $1 AND r.workspace_id = $2 AND r.unique_key = keys.value`
+}
+
 // byKeys returns the rows with the given unique keys, by key.
 func (t *tableTx) byKeys(keys []string) (map[string]stored, error) {
 	found := map[string]stored{}
@@ -137,7 +147,7 @@ func (t *tableTx) byKeys(keys []string) (map[string]stored, error) {
 		for i := range n {
 			args = append(args, chunk[min(i, len(chunk)-1)])
 		}
-		rows, err := database.List(t.tx, `SELECT `+recordColumns+` FROM table_rows r WHERE r.table_id = $1 AND r.workspace_id = $2 AND r.unique_key IN (`+placeholders(3, n)+`)`, args, scanStored)
+		rows, err := database.List(t.tx, rowsByKeys(n), args, scanStored)
 		if err != nil {
 			return nil, err
 		}

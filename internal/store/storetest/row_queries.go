@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/table"
+	"github.com/stepmill/stepmill/internal/uid"
 )
 
 // RowQueries creates a table and returns queries of its rows by what they use, for
@@ -31,8 +32,16 @@ func RowQueries(ctx context.Context, s *store.Store) (map[string]func() error, e
 			return err
 		}
 	}
+	importTwo := func() error {
+		op := table.Import{Rows: []table.ImportRow{
+			{RowID: uid.New(uid.Row), Values: valuesOf(`{"email": "a"}`)}, {RowID: uid.New(uid.Row), Values: valuesOf(`{"email": "b"}`)},
+		}}
+		_, err := s.ImportRows(ctx, scopeOf(made), op)
+		return err
+	}
 	return map[string]func() error{
-		"by id": get(table.Selector{ID: "row_1"}), "by key": get(byKey("a")), "filter by key": find(`{"column": "email", "op": "=", "value": "a"}`, "city"),
+		"by keys": importTwo,
+		"by id":   get(table.Selector{ID: "row_1"}), "by key": get(byKey("a")), "filter by key": find(`{"column": "email", "op": "=", "value": "a"}`, "city"),
 		"all": find("", ""), "filter by index": find(`{"column": "city", "op": "=", "value": "x"}`, ""), "sort by index": find("", "city"), "sort by index desc": find("", "-city"),
 	}, nil
 }
