@@ -29,7 +29,8 @@ func scanStored(r database.Row) (stored, error) {
 	return row, err
 }
 
-// indexed is a row that was found in an index, with its place there.
+// indexed is a row that was found in an index or by a range of keys, with its place
+// there.
 type indexed struct {
 	stored
 	value string
@@ -58,6 +59,9 @@ const (
 		WHERE i.table_id = $1 AND i.workspace_id = $2 AND r.workspace_id = $2 AND i.column_id = $3 AND `
 	rowsByIndex     = indexedRow + `(i.value, i.row_id) > ($4, $5) AND i.value < $6 ORDER BY i.value, i.row_id LIMIT $7`
 	rowsByIndexDesc = indexedRow + `(i.value, i.row_id) < ($4, $5) AND i.value >= $6 ORDER BY i.value DESC, i.row_id DESC LIMIT $7`
+	keyedRow        = `SELECT r.unique_key, ` + recordColumns + ` FROM table_rows r WHERE r.table_id = $1 AND r.workspace_id = $2 AND `
+	rowsInKeys      = keyedRow + `(r.unique_key, r.id) > ($3, $4) AND r.unique_key < $5 ORDER BY r.unique_key LIMIT $6`
+	rowsInKeysDesc  = keyedRow + `(r.unique_key, r.id) < ($3, $4) AND r.unique_key >= $5 ORDER BY r.unique_key DESC LIMIT $6`
 )
 
 // scanBatch is how many rows are read at a time.
@@ -97,17 +101,21 @@ func scanRows(c database.Conn, t table.Table, p table.Plan, from *table.Position
 	}
 }
 
-// scanIndex is scanRows for a plan that uses an index.
+// scanIndex is scanRows for a plan that uses an index or a range of keys.
 func scanIndex(c database.Conn, t table.Table, p table.Plan, from *table.Position, each func(stored) bool) error {
-	statement, at, end := rowsByIndex, table.Position{Key: p.Low}, p.High
+	forwards, backwards, of := rowsByIndex, rowsByIndexDesc, []any{t.ID, t.WorkspaceID, p.Column}
+	if p.ByKey {
+		forwards, backwards, of = rowsInKeys, rowsInKeysDesc, of[:2]
+	}
+	statement, at, end := forwards, table.Position{Key: p.Low}, p.High
 	if p.Descending() {
-		statement, at, end = rowsByIndexDesc, table.Position{Key: p.High}, p.Low
+		statement, at, end = backwards, table.Position{Key: p.High}, p.Low
 	}
 	if p.Sorted && from != nil {
 		at = *from
 	}
 	for {
-		rows, err := database.List(c, statement, []any{t.ID, t.WorkspaceID, p.Column, at.Key, at.ID, end, scanBatch}, scanIndexed)
+		rows, err := database.List(c, statement, append(slices.Clip(of), at.Key, at.ID, end, scanBatch), scanIndexed)
 		if err != nil {
 			return err
 		}

@@ -60,6 +60,9 @@ func TestPlans(t *testing.T) {
 		{amount, "city", "", "c3", false},
 		{`{"and": [` + amount + `, ` + city + `]}`, "", "", "c2", false},
 		{`{"and": [` + amount + `, {"and": [` + key + `]}]}`, "city", "1a", "", true},
+		{"", "-email", "", "c1", true},
+		{`{"column": "email", "op": "starts_with", "value": "a"}`, "email", "", "c1", true},
+		{`{"and": [` + amount + `, {"column": "email", "op": "in", "value": ["a", "b"]}]}`, "city", "", "c1", false},
 		{`{"or": [` + key + `]}`, "", "", "", true},
 		{`{"not": ` + key + `}`, "", "", "", true},
 		{`{"column": "city", "op": "!=", "value": "x"}`, "", "", "", true},
@@ -71,7 +74,7 @@ func TestPlans(t *testing.T) {
 			filter = json.RawMessage(tc.filter)
 		}
 		p, err := customers.Plan(filter, tc.sort)
-		if err != nil || p.Key != tc.key || p.Column != tc.column || p.Sorted != tc.sorted {
+		if err != nil || p.Key != tc.key || p.Column != tc.column || p.ByKey != (p.Column == customers.Key) || p.Sorted != tc.sorted {
 			t.Errorf("%s by %q: got key %q, column %q, sorted %t, %v", tc.filter, tc.sort, p.Key, p.Column, p.Sorted, err)
 		}
 	}
@@ -98,7 +101,7 @@ func FuzzParseFilter(f *testing.F) {
 			return
 		}
 		quoted, _ := json.Marshal(city)
-		record, err := customers.New("row_1", table.Values{"email": json.RawMessage(`"a"`), "city": quoted, "amount": json.RawMessage(amount)}, nil, time.Time{})
+		record, err := customers.New("row_1", table.Values{"email": quoted, "city": quoted, "amount": json.RawMessage(amount)}, nil, time.Time{})
 		if err != nil || !p.Filter.Match(record) {
 			return
 		}
@@ -108,7 +111,11 @@ func FuzzParseFilter(f *testing.F) {
 			t.Fatalf("%s: the key %s does not match", text, p.Key)
 		case p.Column != "":
 			for _, c := range customers.Columns {
-				if at := c.SortKey(record); c.ID == p.Column && (at < p.Low || at >= p.High) {
+				at := c.SortKey(record)
+				if p.ByKey {
+					at = customers.UniqueKey(record.Cells)
+				}
+				if c.ID == p.Column && (at < p.Low || at >= p.High) {
 					t.Fatalf("%s: %q is not between %q and %q", text, at, p.Low, p.High)
 				}
 			}

@@ -15,13 +15,16 @@ type Plan struct {
 	Filter Filter
 	// Key, if not empty, is the unique key of the only row that can match.
 	Key string
-	// Column, if not empty, is the id of an indexed column. Only rows whose sort key
-	// is at least Low and less than High can match.
+	// Column, if not empty, is the id of an indexed column or of the key. Only rows
+	// whose sort key, or whose unique key if ByKey is set, is at least Low and less
+	// than High can match.
 	Column    string
+	ByKey     bool
 	Low, High string
 	// Sorted is set if the rows are read in the order of the result.
 	Sorted bool
 	sort   *Column // nil: by id
+	key    string  // the id of the key column
 	desc   bool
 }
 
@@ -31,7 +34,7 @@ func (t Table) Plan(filter json.RawMessage, sort string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Filter: f}
+	p := Plan{Filter: f, key: t.Key}
 	name, desc := strings.CutPrefix(sort, "-")
 	p.desc = desc
 	if sort != "" {
@@ -42,26 +45,27 @@ func (t Table) Plan(filter json.RawMessage, sort string) (Plan, error) {
 			return Plan{}, fault.Field("/sort", "%s is of type %s, which has no order", name, p.sort.Type)
 		}
 	}
-	p.choose(t)
+	p.choose()
 	return p, nil
 }
 
 // choose looks for the most selective access among the conditions that every result
 // must meet.
-func (p *Plan) choose(t Table) {
+func (p *Plan) choose() {
 	best := 0
 	for _, c := range p.Filter.conjuncts() {
-		if t.Key != "" && c.column.ID == t.Key && c.kind == "=" {
-			p.Key, p.Column = c.operands[0], ""
+		isKey := p.isKey(c.column.ID)
+		if isKey && c.kind == "=" {
+			p.Key, p.Column, p.ByKey = c.operands[0], "", false
 			break
 		}
-		low, high, rank := c.bounds()
-		if rank > best && t.indexed(c.column.ID) {
-			best, p.Column, p.Low, p.High = rank, c.column.ID, low, high
+		low, high, rank := c.bounds(p.cut(c.column.ID))
+		if rank > best && (isKey || c.column.Indexed) {
+			best, p.Column, p.ByKey, p.Low, p.High = rank, c.column.ID, isKey, low, high
 		}
 	}
-	if p.Key == "" && p.Column == "" && p.sort != nil && p.sort.Indexed {
-		p.Column, p.Low, p.High = p.sort.ID, sortNull, afterValues
+	if p.Key == "" && p.Column == "" && p.sort != nil && (p.sort.Indexed || p.isKey(p.sort.ID)) {
+		p.Column, p.ByKey, p.Low, p.High = p.sort.ID, p.isKey(p.sort.ID), sortNull, afterValues
 	}
 	switch {
 	case p.Key != "":
@@ -73,9 +77,17 @@ func (p *Plan) choose(t Table) {
 	}
 }
 
-func (t Table) indexed(id string) bool {
-	c := t.byID(id)
-	return c != nil && c.Indexed
+// isKey reports whether a column is the key, whose values are in the database as a
+// whole: it needs no index.
+func (p Plan) isKey(columnID string) bool { return p.key != "" && columnID == p.key }
+
+// cut returns what makes the sortable value of a column the one that rows are found and
+// sorted by.
+func (p Plan) cut(columnID string) func(string) string {
+	if p.isKey(columnID) {
+		return func(sortable string) string { return sortable }
+	}
+	return shorten
 }
 
 // conjuncts returns the conditions that every match must meet.
@@ -95,19 +107,23 @@ func (f Filter) conjuncts() []Filter {
 
 // bounds returns a range of sort keys that contains every match, and how selective it
 // is likely to be; 0 if an index does not help. The range may be too large, because
-// the index only has the beginning of a long value.
-func (f Filter) bounds() (low, high string, rank int) {
+// the index only has the beginning of a long value, which cut returns.
+func (f Filter) bounds(cut func(string) string) (low, high string, rank int) {
 	switch f.kind {
 	case "=":
-		return shorten(f.operands[0]), after(f.operands[0]), 4
+		return cut(f.operands[0]), after(cut(f.operands[0])), 4
 	case "in":
-		return shorten(slices.Min(f.operands)), after(slices.Max(f.operands)), 3
+		return cut(slices.Min(f.operands)), after(cut(slices.Max(f.operands))), 3
 	case "starts_with":
-		return shorten(sortValue + f.text), afterPrefix(sortValue + f.text), 3
+		prefix := sortValue + f.text
+		if short := cut(prefix); short != prefix {
+			return short, after(short), 3
+		}
+		return prefix, afterPrefix(prefix), 3
 	case "<", "<=":
-		return sortValue, after(f.operands[0]), 2
+		return sortValue, after(cut(f.operands[0])), 2
 	case ">", ">=":
-		return shorten(f.operands[0]), afterValues, 2
+		return cut(f.operands[0]), afterValues, 2
 	case "is_null":
 		if f.isNull {
 			return sortNull, sortValue, 2
@@ -116,16 +132,13 @@ func (f Filter) bounds() (low, high string, rank int) {
 	return "", "", 0
 }
 
-// after returns the smallest text that sorts after the sort key of a value. No value
-// contains a NUL, so nothing lies between a text and the text followed by \x01.
-func after(sortable string) string { return shorten(sortable) + "\x01" }
+// after returns the smallest text that sorts after a sort key. No value contains a NUL,
+// so nothing lies between a text and the text followed by \x01.
+func after(sortKey string) string { return sortKey + "\x01" }
 
 // afterPrefix returns a text that sorts after every text with a prefix: the prefix
 // with its last character replaced by the next one.
 func afterPrefix(prefix string) string {
-	if len(prefix) > maxSortKey {
-		return after(prefix)
-	}
 	for prefix != "" {
 		r, size := utf8.DecodeLastRuneInString(prefix)
 		prefix = prefix[:len(prefix)-size]
@@ -139,7 +152,7 @@ func afterPrefix(prefix string) string {
 	return afterValues
 }
 
-// Descending reports whether the rows of an index are read backwards.
+// Descending reports whether the rows of an index or the key are read backwards.
 func (p Plan) Descending() bool { return p.Sorted && p.desc }
 
 // SortKey returns the place of a record in the order of the result, apart from its
@@ -148,7 +161,7 @@ func (p Plan) SortKey(r Record) string {
 	if p.sort == nil {
 		return ""
 	}
-	return p.sort.SortKey(r)
+	return p.cut(p.sort.ID)(p.sort.sortable(r.Cells[p.sort.ID]))
 }
 
 // Before reports whether one position of the result comes before another.

@@ -281,8 +281,8 @@ func TestPlansOfRows(t *testing.T) {
 			t.Errorf("%s\n%s", text, plan)
 		}
 	}
-	if checked != 6 {
-		t.Errorf("%d statements were checked, want 6", checked)
+	if checked != 8 {
+		t.Errorf("%d statements were checked, want 8", checked)
 	}
 }
 

@@ -1913,14 +1913,14 @@ export interface paths {
         /**
          * List rows
          * @description Returns rows that match the filter, in the order of a column or, without `sort`, of their creation. Nulls come before
-         *     other values; long texts are sorted by their first 199 bytes.
+         *     other values; long texts other than keys are sorted by their first 199 bytes.
          *
          *     A filter is `{"and": [...]}`, `{"or": [...]}`, `{"not": ...}` or a condition such as
          *     `{"column": "city", "op": "=", "value": "Zurich"}`. The operators are `=`, `!=`, `<`, `<=`, `>`, `>=`, `in` with a list of
          *     up to 100 values, `contains` and `starts_with` for text, and `is_null`. A null matches `!=`, `not` and `is_null` only. A
          *     filter has at most 100 conditions, 8 levels and 16 KiB.
          *
-         *     Conditions on the key and on indexed columns that every row must meet, and sorting by an indexed column, use an index.
+         *     Conditions on the key and on indexed columns that every row must meet, and sorting by one of these columns, use an index.
          *     Everything else reads all rows of the table.
          */
         get: operations["listRows"];
