@@ -142,9 +142,12 @@ type pageSize struct {
 	examined, examinedBytes int
 }
 
+// examined is how much was read to find rows.
+type examined struct{ rows, bytes int }
+
 // checkExamined returns a fault if more rows were read than allowed.
-func (s pageSize) checkExamined(rows, bytes int) error {
-	if s.examined > 0 && (rows > s.examined || bytes > s.examinedBytes) {
+func (s pageSize) checkExamined(read examined) error {
+	if s.examined > 0 && (read.rows > s.examined || read.bytes > s.examinedBytes) {
 		return fault.Field("/filter", "reads more than %d rows or %d bytes to find those to change: "+
 			"add a condition on the key or on an indexed column, or find the rows first and change them by their keys", s.examined, s.examinedBytes)
 	}
@@ -172,9 +175,9 @@ func withinBytes(rows []stored, bytes int) []stored {
 	return rows
 }
 
-// findRows returns the first rows after a position, and how many were read. It holds
-// little more than one page in memory.
-func findRows(c database.Conn, t table.Table, p table.Plan, size pageSize, from *table.Position) (found []stored, examined int, err error) {
+// findRows returns the first rows after a position, and how much was read, also if it
+// fails. It holds little more than one page in memory.
+func findRows(c database.Conn, t table.Table, p table.Plan, size pageSize, from *table.Position) (found []stored, read examined, err error) {
 	position := func(r stored) table.Position { return table.Position{Key: p.SortKey(r.Record), ID: r.ID} }
 	bytes := 0 // of the rows found so far
 	keep := func() {
@@ -192,10 +195,10 @@ func findRows(c database.Conn, t table.Table, p table.Plan, size pageSize, from 
 			bytes += r.size
 		}
 	}
-	read, tooMuch := 0, error(nil)
+	var tooMuch error
 	err = scanRows(c, t, p, from, func(r stored) bool {
-		examined, read = examined+1, read+r.size
-		if tooMuch = size.checkExamined(examined, read); tooMuch != nil {
+		read = examined{read.rows + 1, read.bytes + r.size}
+		if tooMuch = size.checkExamined(read); tooMuch != nil {
 			return false
 		}
 		if !p.Filter.Match(r.Record) || from != nil && !p.Before(*from, position(r)) {
@@ -217,7 +220,27 @@ func findRows(c database.Conn, t table.Table, p table.Plan, size pageSize, from 
 	if !p.Sorted {
 		keep()
 	}
-	return found, examined, err
+	return found, read, err
+}
+
+// A read that ends in the middle of a scan of this size has failed because of the scan.
+// A smaller one takes less than a second, so that something else was slow.
+const (
+	largeScan      = 100_000
+	largeScanBytes = 64 << 20
+)
+
+// explainScan replaces the error of a read that took too long because it read too many
+// rows: trying again would not help.
+func explainScan(err error, op table.Find, read examined) error {
+	if !fault.Is(err, fault.Unavailable) || read.rows < largeScan && read.bytes < largeScanBytes {
+		return err
+	}
+	at, remedy := "/filter", "add a condition on the key or on an indexed column that every row must meet"
+	if op.Filter == nil {
+		at, remedy = "/sort", "sort by the key or by an indexed column"
+	}
+	return fault.Field(at, "takes too long in a table of this size, after reading %d rows: %s", read.rows, remedy).Because(err)
 }
 
 // maxPending is how many bytes of rows are collected before they are sorted.

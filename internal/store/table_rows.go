@@ -286,8 +286,9 @@ func readTable(c database.Conn, scope table.Scope) (table.Table, error) {
 
 // FindRows implements table.Store.
 func (s *Store) FindRows(ctx context.Context, scope table.Scope, op table.Find) (found table.Found, err error) {
+	var read examined
 	err = s.read(ctx, func(c database.Conn) error {
-		found = table.Found{Rows: []table.Row{}}
+		found, read = table.Found{Rows: []table.Row{}}, examined{}
 		t, err := readTable(c, scope)
 		if err != nil {
 			return err
@@ -296,11 +297,12 @@ func (s *Store) FindRows(ctx context.Context, scope table.Scope, op table.Find) 
 		if err != nil {
 			return err
 		}
-		rows, examined, err := findRows(c, t, p, pageSize{rows: op.Limit + 1, bytes: op.MaxBytes}, table.ParsePosition(op.After))
+		var rows []stored
+		rows, read, err = findRows(c, t, p, pageSize{rows: op.Limit + 1, bytes: op.MaxBytes}, table.ParsePosition(op.After))
 		if err != nil {
 			return err
 		}
-		found.Examined = examined
+		found.Examined = read.rows
 		page := rows[:min(len(rows), op.Limit)]
 		if op.MaxBytes > 0 {
 			page = withinBytes(page, op.MaxBytes)
@@ -314,5 +316,5 @@ func (s *Store) FindRows(ctx context.Context, scope table.Scope, op table.Find) 
 		}
 		return nil
 	})
-	return found, err
+	return found, explainScan(err, op, read)
 }

@@ -97,7 +97,7 @@ func findEntry(reader Reader) action.Entry {
 			Limits: []string{
 				"At most 1,000 rows, and no more than fit in one output; the field more says whether others match.",
 				"A condition on the key or on an indexed column that every result must meet reads only the rows in its range, and sorting by such a column only as many as the result needs. " +
-					"Everything else reads all rows of the table, which takes time in a large one.",
+					"Everything else reads all rows of the table, which takes time in a large one. In a table with hundreds of thousands of rows it can take too long, and the step fails.",
 			},
 			Codes: []action.Code{unknownTable, action.ReadFailed},
 			Examples: []action.Example{{

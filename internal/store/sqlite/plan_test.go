@@ -307,6 +307,8 @@ func TestQueryPlansOfRows(t *testing.T) {
 		"sort by key desc":   `^SEARCH r USING INDEX table_rows_by_key \(table_id=\? AND .*unique_key.*\)$`,
 		"filter by key":      `^SEARCH r USING INDEX table_rows_by_key \(table_id=\? AND unique_key=\?\)$`,
 		"all":                `^SEARCH r USING PRIMARY KEY \(table_id=\? AND id>\?\)$`,
+		"filter":             `^SEARCH r USING PRIMARY KEY \(table_id=\? AND id>\?\)$`,
+		"sort":               `^SEARCH r USING PRIMARY KEY \(table_id=\? AND id>\?\)$`,
 		"filter by index":    `^SEARCH i USING PRIMARY KEY \(table_id=\? AND column_id=\? AND .*value.*\)` + byRow,
 		"sort by index":      `^SEARCH i USING PRIMARY KEY \(table_id=\? AND column_id=\? AND .*value.*\)` + byRow,
 		"sort by index desc": `^SEARCH i USING PRIMARY KEY \(table_id=\? AND column_id=\? AND .*value.*\)` + byRow,

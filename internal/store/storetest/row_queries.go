@@ -40,6 +40,7 @@ func RowQueries(ctx context.Context, s *store.Store) (map[string]func() error, e
 		return err
 	}
 	return map[string]func() error{
+		"filter": find(`{"column": "paid", "op": "=", "value": true}`, ""), "sort": find("", "paid"),
 		"by keys": importTwo, "range of keys": find(`{"column": "email", "op": "starts_with", "value": "a"}`, ""), "sort by key": find("", "email"), "sort by key desc": find("", "-email"),
 		"by id": get(table.Selector{ID: "row_1"}), "by key": get(byKey("a")), "filter by key": find(`{"column": "email", "op": "=", "value": "a"}`, "city"),
 		"all": find("", ""), "filter by index": find(`{"column": "city", "op": "=", "value": "x"}`, ""), "sort by index": find("", "city"), "sort by index desc": find("", "-city"),

@@ -1921,7 +1921,8 @@ export interface paths {
          *     filter has at most 100 conditions, 8 levels and 16 KiB.
          *
          *     Conditions on the key and on indexed columns that every row must meet, and sorting by one of these columns, use an index.
-         *     Everything else reads all rows of the table.
+         *     Everything else reads all rows of the table. In a very large table that can take too long, which is an error of `filter` or
+         *     `sort`.
          */
         get: operations["listRows"];
         /**
