@@ -21,11 +21,12 @@ import (
 // MaxImport is how many rows one import may have.
 const MaxImport = MaxWrites
 
-// ParseCSV reads the rows of an import. The first line names the columns; others are
-// null. An empty field is null, except in a required text column. Every error names
+// ParseCSV reads the rows of an import. The first line names the columns, and its
+// separators are those of all lines; columns that it does not name are null. An empty field is null, except in a required text column. Every error names
 // the line and the column of the file.
 func (t Table) ParseCSV(data []byte, at time.Time) (Import, error) {
 	reader := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
+	reader.Comma = csvSeparator(data)
 	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
 		return Import{}, csvError("", 1, 1, "the file is empty: its first line must name the columns")
@@ -61,6 +62,20 @@ func (t Table) ParseCSV(data []byte, at time.Time) (Import, error) {
 		}
 		op.Rows = append(op.Rows, row)
 	}
+}
+
+// csvSeparator returns the separator of fields that the first line has most of. The
+// names of columns contain none of them. Spreadsheets write semicolons where the comma
+// is the decimal separator.
+func csvSeparator(data []byte) rune {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	best, most := ',', bytes.Count(line, []byte(","))
+	for _, separator := range ";\t|" {
+		if n := bytes.Count(line, []byte(string(separator))); n > most {
+			best, most = separator, n
+		}
+	}
+	return best
 }
 
 // csvKey rejects a key that an earlier line has too.

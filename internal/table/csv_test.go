@@ -40,6 +40,16 @@ func TestParseCSV(t *testing.T) {
 	}
 }
 
+func TestSeparatorsOfCSV(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{"email,city\na,\"b;,|\tc\"\n", "\uFEFFemail;city\r\na;\"b;,|\tc\"\r\n", "email\tcity\na\t\"b;,|\tc\"\n", "email|city\na|\"b;,|\tc\"\n"} {
+		op, err := customers.ParseCSV([]byte(in), clock.Now())
+		if err != nil || len(op.Rows) != 1 || string(op.Rows[0].Values["email"]) != `"a"` || string(op.Rows[0].Values["city"]) != `"b;,|\tc"` {
+			t.Errorf("%q: %+v, %v", in, op.Rows, err)
+		}
+	}
+}
+
 func TestInvalidCSV(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -49,6 +59,7 @@ func TestInvalidCSV(t *testing.T) {
 		"email,email\n":                      "line 1, column email: the column is named twice",
 		"city\nx\n":                          "line 1, column email: the column is required",
 		"email,amount\na,1\nb,x\n":           "line 3, column amount: must be a number: x is not a number",
+		"email;amount\na;1,5\n":              "line 2, column amount: must be a number: 1,5 is not a number",
 		"email,amount\na\n":                  "line 2: the line has another number of fields",
 		"email\n\"a\n":                       "line 2: the quotes of a field do not match",
 		"email,city\na\"b,c\n":               "line 2: a quote inside a field",

@@ -1959,8 +1959,8 @@ export interface paths {
         put?: never;
         /**
          * Import rows from CSV
-         * @description Reads a CSV file (RFC 4180, UTF-8) whose first line names columns. In a table with a key, rows whose key exists are
-         *     updated; otherwise rows are added. Either all rows are imported or none. A file has at most 5,000 rows and index entries and the size of a
+         * @description Reads a CSV file (RFC 4180, UTF-8) whose first line names columns, separated by commas, semicolons, tabs or `|`. In a
+         *     table with a key, rows whose key exists are updated; otherwise rows are added. Either all rows are imported or none. A file has at most 5,000 rows and index entries and the size of a
          *     request body.
          *
          *     An empty field is null, or an empty text in a required text column. Times are RFC 3339, booleans `true` and `false`.

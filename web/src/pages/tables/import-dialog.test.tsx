@@ -48,6 +48,16 @@ describe("a file that fits into a request", () => {
 		expect(onClose).toHaveBeenCalled();
 	});
 
+	it("can be separated by semicolons", async () => {
+		const text = "email;amount\na,b;1\n";
+		const { screen, user, posts } = await choose(text, { created: 1, updated: 0 });
+		const preview = await screen.findByRole("table", { name: "First rows of the file" });
+		within(preview).getByRole("cell", { name: "a,b" });
+		await user.click(screen.getByRole("button", { name: "Import" }));
+		await screen.findByText(/^Imported: 1 row/);
+		expect(posts()).toEqual([text]);
+	});
+
 	it("is rejected with the line and the column", async () => {
 		const { screen, user } = await choose("amount,town\nx,Bern\n", rejected(2));
 		await screen.findByText("No such column");

@@ -1,7 +1,7 @@
 import { type QueryClient, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { api, got } from "@/api/client";
-import { parseCsv } from "@/shared/files/csv";
+import { parseCsv, type Separator, separatorOf } from "@/shared/files/csv";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { cx } from "@/ui/class";
@@ -25,13 +25,16 @@ interface Preview {
 	file: File;
 	header: string[];
 	rows: string[][];
+	separator: Separator;
 }
 
 async function preview(file: File): Promise<Preview> {
 	const text = await file.slice(0, previewBytes).text();
-	const [header = [], ...rows] = parseCsv(text, 1 + previewRows);
+	const separator = separatorOf(text);
+	const [header = [], ...rows] = parseCsv(text, 1 + previewRows, separator);
 	// The last line that was read may be incomplete.
-	return { file, header, rows: file.size > previewBytes && rows.length < previewRows ? rows.slice(0, -1) : rows };
+	const complete = file.size > previewBytes && rows.length < previewRows ? rows.slice(0, -1) : rows;
+	return { file, header, rows: complete, separator };
 }
 
 /** read previews a file and splits it into the parts that are imported. */
@@ -41,8 +44,9 @@ async function read(client: QueryClient, table: Table, file: File): Promise<Prev
 		queryFn: ({ signal }) => got(api.GET("/v1/usage", { params: { query: { days: 1 } }, signal })),
 		staleTime: 60_000,
 	});
-	const split = await splitCsv(file, { rows: rowsPerRequest(table), bytes: limits.request_body_bytes });
-	return { ...(await preview(file)), split };
+	const shown = await preview(file);
+	const limit = { rows: rowsPerRequest(table), bytes: limits.request_body_bytes };
+	return { ...shown, split: await splitCsv(file, limit, shown.separator) };
 }
 
 /**

@@ -41,6 +41,12 @@ describe("a file", () => {
 		expect(await contents('a\n1"\n2\n"3"4"\n5\n', { rows: 1 })).toEqual(['a\n1"\n', "a\n2\n", 'a\n"3"4"\n', "a\n5\n"]);
 	});
 
+	it("with semicolons is not split inside quotes", async () => {
+		const text = 'a;b\n1;"2\n3"\n4,"5\n';
+		const split = await splitCsv(new Blob([text]), { ...large, rows: 1 }, ";");
+		expect(split.parts.map(({ from, to }) => text.slice(from, to))).toEqual(['1;"2\n3"\n', '4,"5\n']);
+	});
+
 	it("has empty lines that are no rows", async () => {
 		const split = await splitCsv(new Blob(["\na\n\r\n1\n\n2\n\n\n"]), { ...large, rows: 1 });
 		expect(split.rows).toBe(2);

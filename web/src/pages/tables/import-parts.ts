@@ -1,3 +1,4 @@
+import type { Separator } from "@/shared/files/csv";
 import { formatBytes } from "@/ui/format";
 import type { Table } from "./data";
 
@@ -54,7 +55,11 @@ export function lineInFile({ header }: Split, part: Part, line: number): number 
  * splitCsv splits a CSV file into parts of at most `limit.rows` rows and, with the header,
  * `limit.bytes` bytes. It throws if the file or one of its rows is too large.
  */
-export async function splitCsv(file: Blob, limit: { rows: number; bytes: number }): Promise<Split> {
+export async function splitCsv(
+	file: Blob,
+	limit: { rows: number; bytes: number },
+	separator: Separator = ",",
+): Promise<Split> {
 	if (file.size > maxFileBytes)
 		throw new Error(
 			`The file has ${formatBytes(file.size)}. Files of up to ${formatBytes(maxFileBytes)} can be imported: split it into smaller ones.`,
@@ -62,7 +67,7 @@ export async function splitCsv(file: Blob, limit: { rows: number; bytes: number 
 	let header: Split["header"] | undefined;
 	const parts: Part[] = [];
 	let rows = 0;
-	await eachRecord(file, ({ from, to, line, lastLine }) => {
+	await eachRecord(file, separator, ({ from, to, line, lastLine }) => {
 		const size = to - from + (header?.to ?? 0);
 		if (size > limit.bytes)
 			throw new Error(
@@ -93,7 +98,6 @@ export async function splitCsv(file: Blob, limit: { rows: number; bytes: number 
 type CsvRecord = Pick<Part, "from" | "to" | "line" | "lastLine">;
 
 const quote = 0x22;
-const comma = 0x2c;
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
@@ -104,8 +108,8 @@ const carriageReturn = 0x0d;
 type Place = "field start" | "unquoted" | "quoted" | "after quote";
 
 /** eachRecord calls `found` for each record that is not an empty line, as the server reads them. */
-async function eachRecord(file: Blob, found: (record: CsvRecord) => void): Promise<void> {
-	const scanner = new Scanner(found);
+async function eachRecord(file: Blob, separator: Separator, found: (record: CsvRecord) => void): Promise<void> {
+	const scanner = new Scanner(separator.charCodeAt(0), found);
 	scanner.offset = (await startsWithMark(file)) ? 3 : 0;
 	while (scanner.offset < file.size) {
 		const { offset } = scanner;
@@ -123,7 +127,10 @@ class Scanner {
 	private line = 1;
 	private lastLine = 1;
 
-	constructor(private readonly found: (record: CsvRecord) => void) {}
+	constructor(
+		private readonly separator: number,
+		private readonly found: (record: CsvRecord) => void,
+	) {}
 
 	/** scan reads the next bytes. All special characters are ASCII, so they need not be decoded. */
 	scan(bytes: Uint8Array): void {
@@ -143,7 +150,7 @@ class Scanner {
 			else if (byte !== carriageReturn) empty = false;
 			if (place === "quoted") {
 				if (byte === quote) place = "after quote";
-			} else if (byte === comma) place = "field start";
+			} else if (byte === this.separator) place = "field start";
 			else if (byte === quote && place !== "unquoted") place = "quoted";
 			else place = "unquoted";
 		}
