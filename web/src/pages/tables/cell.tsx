@@ -2,17 +2,37 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { toApiError } from "@/api/error";
 import type { Raw } from "@/api/raw-json";
+import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { control, NativeSelect } from "@/ui/field";
+import { EyeIcon } from "@/ui/icons";
 import { sentence } from "@/ui/sentence";
 import { type Row, type Table, updateCell } from "./data";
-import { type Column, editText, isNull, readCell, shownText } from "./value";
+import { type Column, editText, type FileRef, fileIn, isNull, readCell, shownText } from "./value";
 import { timeExample } from "./value-input";
 
+export interface CellValueProps {
+	raw: Raw | undefined;
+	column: Column;
+	/** Shows what is in a file. */
+	onPreview: (file: FileRef) => void;
+}
+
 /** CellValue shows a value, clipped. */
-export function CellValue({ raw, column }: { raw: Raw | undefined; column: Column }) {
+export function CellValue({ raw, column, onPreview }: CellValueProps) {
 	const { type } = column;
 	if (isNull(raw)) return <span className="text-muted italic">null</span>;
+	const file = fileIn(raw, type);
+	if (file) {
+		return (
+			<span className="flex items-center justify-between gap-1">
+				<span className="truncate" title={file.name}>
+					{shownText(raw, type)}
+				</span>
+				<IconButton small icon={EyeIcon} label="Preview" tabIndex={-1} onClick={() => onPreview(file)} />
+			</span>
+		);
+	}
 	const text = shownText(raw, type);
 	if (text === "") return <span className="text-muted">“”</span>;
 	return (

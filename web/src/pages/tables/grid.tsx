@@ -1,4 +1,5 @@
 import { type KeyboardEvent, type MouseEvent, memo, useCallback, useRef, useState } from "react";
+import { FilePreview } from "@/shared/files/preview";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { Checkbox } from "@/ui/field";
@@ -8,7 +9,7 @@ import { CellEditor, CellValue } from "./cell";
 import type { Row, Table } from "./data";
 import { type Place, placeAfter } from "./grid-keys";
 import { HeaderCell, type Sort } from "./header-cell";
-import { type Column, needsDialog } from "./value";
+import { type Column, type FileRef, fileIn, needsDialog } from "./value";
 import { ValueDialog } from "./value-dialog";
 
 export interface GridProps {
@@ -24,12 +25,13 @@ export interface GridProps {
 }
 
 /**
- * Grid shows a page of rows. Arrow keys move between cells, Enter edits one. Only the
- * current cell is a tab stop.
+ * Grid shows a page of rows. Arrow keys move between cells, Enter edits one, the space bar
+ * previews a file. Only the current cell is a tab stop.
  */
 export function Grid({ table, rows, sort, onSort, picked, onPick, onColumn, onAddColumn }: GridProps) {
 	const [current, setCurrent] = useState<Place>({ row: 0, col: 0 });
 	const [editing, setEditing] = useState<Editing>();
+	const [previewed, setPreviewed] = useState<FileRef>();
 	const root = useRef<HTMLTableElement>(null);
 	const clicked = useRef<Element>(null);
 	const { columns } = table;
@@ -39,10 +41,16 @@ export function Grid({ table, rows, sort, onSort, picked, onPick, onColumn, onAd
 
 	const focus = ({ row, col }: Place) =>
 		root.current?.querySelector<HTMLElement>(`[data-row="${row}"][data-col="${col}"]`)?.focus();
+	const fileAt = ({ row, col }: Place) => {
+		const column = columns[col - lead];
+		return column && fileIn(rows[row]?.values.get(column.name), column.type);
+	};
 	const edit = ({ row: at, col }: Place) => {
 		const row = rows[at];
 		const column = columns[col - lead];
 		if (!row || !column) return;
+		const file = fileAt({ row: at, col });
+		if (file && !onPick) return setPreviewed(file);
 		const dialog = !onPick || needsDialog(row.values.get(column.name), column.type);
 		setEditing({ row: row.id, column: column.id, dialog });
 	};
@@ -56,6 +64,9 @@ export function Grid({ table, rows, sort, onSort, picked, onPick, onColumn, onAd
 		} else if (event.key === "Enter" || event.key === "F2") {
 			event.preventDefault();
 			edit(place);
+		} else if (event.key === " " && fileAt(place)) {
+			event.preventDefault();
+			setPreviewed(fileAt(place));
 		}
 	};
 	// A second click on a cell edits it, also on touch screens.
@@ -151,10 +162,12 @@ export function Grid({ table, rows, sort, onSort, picked, onPick, onColumn, onAd
 							picked={picked.has(row.id)}
 							onPick={onPick && pick}
 							onClose={close}
+							onPreview={setPreviewed}
 						/>
 					))}
 				</tbody>
 			</table>
+			{previewed && <FilePreview id={previewed.$file} name={previewed.name} onClose={() => setPreviewed(undefined)} />}
 			{opened && openedColumn && (
 				<ValueDialog table={table} row={opened} column={openedColumn} readOnly={!onPick} onClose={() => close(true)} />
 			)}
@@ -171,10 +184,10 @@ interface Editing {
 
 const cellOf = (target: EventTarget) => (target as Element).closest("[data-row]");
 
-/** placeOf returns the place of a cell, unless the event is about the editor in it. */
+/** placeOf returns the place of a cell, unless the event is about the editor or the button in it. */
 function placeOf(target: EventTarget): Place | undefined {
 	const cell = cellOf(target);
-	if (!(cell instanceof HTMLElement) || (target !== cell && (target as Element).closest("input, select")))
+	if (!(cell instanceof HTMLElement) || (target !== cell && (target as Element).closest("input, select, button")))
 		return undefined;
 	return { row: Number(cell.dataset.row), col: Number(cell.dataset.col) };
 }
@@ -189,10 +202,12 @@ interface GridRowProps {
 	picked: boolean;
 	onPick?: (id: string, on: boolean) => void;
 	onClose: (refocus: boolean) => void;
+	onPreview: (file: FileRef) => void;
 }
 
 /** GridRow is rendered again only if something in it changes: a table may have 50 columns. */
-const GridRow = memo(function GridRow({ table, row, at, activeCol, editing, picked, onPick, onClose }: GridRowProps) {
+const GridRow = memo(function GridRow(props: GridRowProps) {
+	const { table, row, at, activeCol, editing, picked, onPick, onClose, onPreview } = props;
 	const lead = onPick ? 1 : 0;
 	const tabStop = (col: number) => (activeCol === col ? 0 : -1);
 	return (
@@ -227,7 +242,7 @@ const GridRow = memo(function GridRow({ table, row, at, activeCol, editing, pick
 					{editing === column.id ? (
 						<CellEditor table={table} row={row} column={column} onClose={onClose} />
 					) : (
-						<CellValue raw={row.values.get(column.name)} column={column} />
+						<CellValue raw={row.values.get(column.name)} column={column} onPreview={onPreview} />
 					)}
 				</td>
 			))}

@@ -171,6 +171,30 @@ describe("the rows of a table", () => {
 		await vi.waitFor(() => expect(document.activeElement?.textContent).toBe(`{"n":${big}}`));
 	});
 
+	it.each([
+		["with a click", undefined],
+		["by people who can only read", ["read"] as Scope[]],
+	])("preview files %s", async (_, scopes) => {
+		const photo = { $file: "file_1", name: "ada.txt", type: "text/plain", size: 5, sha256: "0" };
+		const withFile = { ...table, columns: [column("c1", "photo", "file")] } as Table;
+		const { screen, user } = await renderPage(
+			<Rows table={withFile} filter={undefined} sort={undefined} onChange={vi.fn()} onOpen={vi.fn()} />,
+			{
+				answers: {
+					"GET /v1/tables/tbl_1/rows": pageOf([row("row_1", `{"photo":${JSON.stringify(photo)}}`)]),
+					"GET /v1/files/file_1": errorResponse(404, "file_not_found", "gone"),
+				},
+				scopes,
+			},
+		);
+		await user.click(await screen.findByRole("button", { name: "Preview" }));
+		await screen.findByRole("dialog", { name: "ada.txt" });
+		await user.keyboard("{Escape}");
+		screen.getByRole("gridcell", { name: /ada.txt/ }).focus();
+		await user.keyboard(" ");
+		await screen.findByRole("dialog", { name: "ada.txt" });
+	});
+
 	it("are read page by page", async () => {
 		const { screen, user, calls } = await drawRows({
 			"GET /v1/tables/tbl_1/rows": ({ query }: Call) => (query.get("cursor") ? pageOf([bob]) : pageOf([ada], "next")),

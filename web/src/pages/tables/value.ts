@@ -22,9 +22,21 @@ function shortTime(text: string): string {
 	return text.replace(/(\.\d*?)0+Z$/, "$1Z").replace(".Z", "Z");
 }
 
+/** FileRef is the value of a file column. */
+export interface FileRef {
+	$file: string;
+	name: string;
+	size: number;
+}
+
 /** fileOf returns the reference to a file. */
-function fileOf(raw: Raw): { $file: string; name: string; size: number } {
+function fileOf(raw: Raw): FileRef {
 	return JSON.parse(raw);
+}
+
+/** fileIn returns the file in a value, if there is one. */
+export function fileIn(raw: Raw | undefined, type: ColumnType): FileRef | undefined {
+	return type === "file" && raw !== undefined && !isNull(raw) ? fileOf(raw) : undefined;
 }
 
 /** plainText returns a value as people read and write it: a file is its id. Null is empty. */
@@ -43,10 +55,8 @@ export function editText(raw: Raw | undefined, type: ColumnType): string {
 
 /** shownText returns the beginning of a value, for a cell. */
 export function shownText(raw: Raw | undefined, type: ColumnType): string {
-	if (raw !== undefined && !isNull(raw) && type === "file") {
-		const { name, size } = fileOf(raw);
-		return `${name} (${formatBytes(size)})`;
-	}
+	const file = fileIn(raw, type);
+	if (file) return `${file.name} (${formatBytes(file.size)})`;
 	const text = plainText(raw, type);
 	return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
 }

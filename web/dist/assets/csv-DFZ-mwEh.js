@@ -1,3 +1,0 @@
-var e=[`,`,`;`,`	`,`|`];function t(t){let[n=``]=t.replace(/"[^"]*"/g,``).split(`
-`,1),r=e=>n.split(e).length;return e.reduce((e,t)=>r(t)>r(e)?t:e)}function n(e,t,n=`,`){let r=[],i=n===`|`?`\\|`:n,a=RegExp(`("[^"]*(?:""[^"]*)*(?:"|$)|[^"${i}\\r\\n]*)(${i}|\\r?\\n|$)`,`y`),o=[];for(a.lastIndex=+!!e.startsWith(`﻿`);r.length<t&&a.lastIndex<e.length;){let t=a.lastIndex,i=a.exec(e);if(!i){let n=e.indexOf(`
-`,t);r.push([...o,e.slice(t,n<0?void 0:n)]),o=[],a.lastIndex=n<0?e.length:n+1;continue}let[,s=``,c]=i;o.push(s.startsWith(`"`)?s.slice(1).replace(/"$/,``).replaceAll(`""`,`"`):s),c===n?a.lastIndex===e.length&&r.push([...o,``]):(r.push(o),o=[])}return r.filter(e=>e.length>1||e[0]!==``)}export{t as n,n as t};
