@@ -29,7 +29,8 @@ func TestOperationsOfLostNodes(t *testing.T) {
 	for round := range 4 {
 		for i := range 100 {
 			var run struct{ ID string }
-			c.nodes[i%len(c.nodes)].With(key).Expect(t, 201, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{}).Decode(t, &run)
+			c.nodes[i%len(c.nodes)].With(key).Expect(t, 201, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{},
+				"Idempotency-Key", fmt.Sprintf("%d-%d", round, i)).Decode(t, &run)
 			runs = append(runs, run.ID)
 		}
 		m := c.nodes[round%len(c.nodes)]
