@@ -345,3 +345,35 @@ longTest("viewers see everything and can change nothing", async () => {
 	await page.unroute("**/ui/v1/session");
 	watched.check();
 });
+
+longTest("a file in a row is previewed", async () => {
+	const { page } = watched;
+	const name = `${"a-very-long-name-of-an-invoice-".repeat(3)}.txt`;
+	const uploaded = await fetch(`${server.url}/v1/files?name=${name}`, {
+		method: "POST",
+		headers: { Authorization: `Bearer ${server.key}`, "Content-Type": "text/plain" },
+		body: "Total: 12.50",
+	});
+	const { id } = (await uploaded.json()) as { id: string };
+	const made = await server.call("POST", "/v1/tables", {
+		name: "invoices",
+		columns: [
+			{ name: "number", type: "number" },
+			{ name: "scan", type: "file" },
+		],
+	});
+	await server.call("POST", `/v1/tables/${made.id}/rows`, { values: { number: 1, scan: { $file: id } } });
+	await page.goto(`/tables/${made.id}`);
+	await page.getByRole("gridcell", { name: /very-long-name/ }).waitFor();
+	await shootBoth(page, "table-file");
+	await page.getByRole("button", { name: "Preview" }).click();
+	await page.getByText("Total: 12.50").waitFor();
+	await shoot(page, "table-file-preview");
+	await page.keyboard.press("Escape");
+	await waitForFocus(page.getByRole("gridcell", { name: /very-long-name/ }));
+	await page.keyboard.press("Space");
+	await page.getByText("Total: 12.50").waitFor();
+	await page.keyboard.press("Escape");
+	await waitForFocus(page.getByRole("gridcell", { name: /very-long-name/ }));
+	watched.check();
+});

@@ -80,6 +80,10 @@ export function Grid({ table, rows, sort, onSort, picked, onPick, onColumn, onAd
 		if (refocus)
 			requestAnimationFrame(() => root.current?.querySelector<HTMLElement>('[tabindex="0"][data-row]')?.focus());
 	}, []);
+	const closePreview = () => {
+		setPreviewed(undefined);
+		close(true);
+	};
 	const pick = useCallback(
 		(id: string, on: boolean) =>
 			onPick?.((old) => {
@@ -109,8 +113,8 @@ export function Grid({ table, rows, sort, onSort, picked, onPick, onColumn, onAd
 				onMouseDown={(event) => event.detail > 1 && placeOf(event.target) && event.preventDefault()}
 				onClick={onClick}
 				onFocus={(event) => {
-					const place = placeOf(event.target);
-					if (place) setCurrent(place);
+					const cell = cellOf(event.target);
+					if (cell) setCurrent(placeIn(cell));
 				}}
 				className="w-max min-w-full border-separate border-spacing-0 text-left"
 			>
@@ -167,7 +171,7 @@ export function Grid({ table, rows, sort, onSort, picked, onPick, onColumn, onAd
 					))}
 				</tbody>
 			</table>
-			{previewed && <FilePreview id={previewed.$file} name={previewed.name} onClose={() => setPreviewed(undefined)} />}
+			{previewed && <FilePreview id={previewed.$file} name={previewed.name} onClose={closePreview} />}
 			{opened && openedColumn && (
 				<ValueDialog table={table} row={opened} column={openedColumn} readOnly={!onPick} onClose={() => close(true)} />
 			)}
@@ -182,14 +186,15 @@ interface Editing {
 	dialog: boolean;
 }
 
-const cellOf = (target: EventTarget) => (target as Element).closest("[data-row]");
+const cellOf = (target: EventTarget) => (target as Element).closest<HTMLElement>("[data-row]");
+
+const placeIn = ({ dataset: { row, col } }: HTMLElement): Place => ({ row: Number(row), col: Number(col) });
 
 /** placeOf returns the place of a cell, unless the event is about the editor or the button in it. */
 function placeOf(target: EventTarget): Place | undefined {
 	const cell = cellOf(target);
-	if (!(cell instanceof HTMLElement) || (target !== cell && (target as Element).closest("input, select, button")))
-		return undefined;
-	return { row: Number(cell.dataset.row), col: Number(cell.dataset.col) };
+	if (!cell || (target !== cell && (target as Element).closest("input, select, button"))) return undefined;
+	return placeIn(cell);
 }
 
 interface GridRowProps {
