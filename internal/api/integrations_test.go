@@ -57,10 +57,10 @@ func TestIntegrations(t *testing.T) {
 			contains: `{"error": {"message": "~.*telegram.send_message.*"}}`,
 		},
 		{
-			name:    "a step with an operation needs a connection",
-			request: "POST /v1/workflows", scope: "write",
-			body:   `{"name": "Alert", "steps": [{"id": "send", "uses": "telegram.send_message", "with": {"chat": "1", "text": "Hello"}}]}`,
-			status: 400, contains: `{"error": {"details": [{"pointer": "/steps/0/connection", "message": "~.*needs a connection.*"}]}}`,
+			name:  "a step with an operation needs a connection",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", scope: "write",
+			body:   `{"steps": [{"id": "send", "uses": "telegram.send_message", "with": {"chat": "1", "text": "Hello"}}]}`,
+			status: 200, contains: `{"valid": false, "problems": [{"pointer": "/steps/0/connection", "message": "~.*needs a connection.*"}]}`,
 		},
 		{
 			name:    "the list is read page by page like every list",
