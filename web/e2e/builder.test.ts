@@ -527,3 +527,28 @@ longTest("outline, problems and versions", async () => {
 	await shoot(page, "builder-yaml");
 	watched.check();
 });
+
+longTest("an operation of a service is found, and asks for its connection", async () => {
+	const { page } = watched;
+	await server.call("POST", "/v1/connections", {
+		name: "my-bot",
+		integration: "telegram",
+		auth: "api_key",
+		fields: { token: `1:${"a".repeat(35)}` },
+	});
+	const id = await opened("Alerts");
+	await page.getByRole("button", { name: "What happens first?" }).click();
+	await page.getByRole("combobox", { name: "Search actions" }).fill("telegram");
+	await page.getByRole("option", { name: /Send a photo/ }).waitFor();
+	await shoot(page, "picker-operations");
+	await page.getByRole("combobox", { name: "Search actions" }).fill("send telegram message");
+	await page.keyboard.press("Enter");
+	await page.getByRole("combobox", { name: "Connection" }).selectOption("my-bot");
+	await write(page.getByRole("textbox", { name: "Chat" }), "@news");
+	await write(page.getByRole("textbox", { name: "Text" }), "Hello");
+	await shoot(page, "operation-form");
+	await page.keyboard.press("ControlOrMeta+S");
+	await expect
+		.poll(async () => (await server.call("GET", `/v1/workflows/${id}`)).steps)
+		.toMatchObject([{ uses: "telegram.send_message", connection: "my-bot", with: { chat: "@news", text: "Hello" } }]);
+});

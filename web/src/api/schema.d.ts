@@ -2757,8 +2757,9 @@ export interface paths {
         };
         /**
          * List actions
-         * @description Returns every action a step can use, in alphabetical order, with the JSON Schema of its input and output. The
-         *     actions are the same for all workspaces of an installation.
+         * @description Returns the actions that are part of Stepmill itself, in alphabetical order, with the JSON Schema of their input and
+         *     output. They are the same for all workspaces. The operations of integrations are actions too: `GET /v1/integrations`
+         *     lists them, and `GET /v1/actions/{name}` describes each of them.
          */
         get: operations["listActions"];
         put?: never;
@@ -2784,7 +2785,7 @@ export interface paths {
         };
         /**
          * Retrieve an action
-         * @description Returns an action with the JSON Schema of its input and output, its examples and its error codes.
+         * @description Returns an action, or an operation of an integration, with the JSON Schema of its input and output, its examples and its error codes.
          */
         get: operations["getAction"];
         put?: never;
@@ -2877,7 +2878,7 @@ export interface paths {
         };
         /**
          * Retrieve an integration
-         * @description Returns how to connect to a service.
+         * @description Returns how to connect to a service, and what steps can do there.
          */
         get: operations["getIntegration"];
         put?: never;
@@ -4089,10 +4090,29 @@ export interface components {
             docs: string;
             /** @description Further words to find it by. */
             keywords: string[];
+            /** @description The id of the integration that its connections belong to: its own, or that of an integration with which it shares them, as Google Sheets does with Google. `auth` and `hosts` are those of that integration. */
+            connection: string;
             /** @description The ways to authenticate. A connection uses one of them. */
             auth: components["schemas"]["IntegrationAuth"][];
             /** @description The hosts that receive the credential. `{name}` stands for the value of a field, and `*.example.com` for a host in this domain that the service names when a connection is made. */
             hosts: string[];
+            /** @description What steps can do at the service. Each is an action. */
+            operations: components["schemas"]["IntegrationOperation"][];
+        };
+        IntegrationOperation: {
+            /** @description The name to use in `uses` of a step. `GET /v1/actions/{name}` describes the action. */
+            action: string;
+            title: string;
+            summary: string | null;
+            /** @description Set if another operation replaces this one. */
+            deprecated: {
+                /** @description When it was replaced. */
+                since: string;
+                /** @description The operation to use instead. */
+                use: string;
+                /** @description When it will be removed. Empty if that is not planned. */
+                ends: string;
+            } | null;
         };
         IntegrationAuth: {
             /** @description Unique within the integration. */
@@ -4364,6 +4384,8 @@ export interface components {
             pure: boolean;
             /** @description Whether a step with the action can name a `connection`. */
             accepts_connection: boolean;
+            /** @description The id of the integration whose connections a step with the action needs. Null if it needs none, or takes any. */
+            integration: string | null;
             input_schema: components["schemas"]["JsonSchema"];
             /** @description The JSON Schema of the output. Null if there is none. */
             output_schema: {
@@ -16595,6 +16617,7 @@ export interface operations {
                      *           "summary": "Builds an object from literal values and expressions. Later steps read it as the step's output.",
                      *           "pure": true,
                      *           "accepts_connection": false,
+                     *           "integration": null,
                      *           "input_schema": {
                      *             "type": "object",
                      *             "required": [
@@ -16676,6 +16699,7 @@ export interface operations {
                      *       "summary": "Builds an object from literal values and expressions. Later steps read it as the step's output.",
                      *       "pure": true,
                      *       "accepts_connection": false,
+                     *       "integration": null,
                      *       "input_schema": {
                      *         "type": "object",
                      *         "required": [
@@ -16884,6 +16908,7 @@ export interface operations {
                      *             "git",
                      *             "merge request"
                      *           ],
+                     *           "connection": "gitlab",
                      *           "auth": [
                      *             {
                      *               "id": "bearer",
@@ -16923,7 +16948,8 @@ export interface operations {
                      *           ],
                      *           "hosts": [
                      *             "{host}"
-                     *           ]
+                     *           ],
+                     *           "operations": []
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -16975,6 +17001,7 @@ export interface operations {
                      *         "git",
                      *         "merge request"
                      *       ],
+                     *       "connection": "gitlab",
                      *       "auth": [
                      *         {
                      *           "id": "bearer",
@@ -17014,7 +17041,8 @@ export interface operations {
                      *       ],
                      *       "hosts": [
                      *         "{host}"
-                     *       ]
+                     *       ],
+                     *       "operations": []
                      *     }
                      */
                     "application/json": components["schemas"]["Integration"];

@@ -7,9 +7,10 @@ import { presentNames, useConnections } from "@/shared/connections/data";
 import { useFilters } from "@/shell/filters";
 import { ErrorState, Skeleton } from "@/ui/states";
 import { toast } from "@/ui/toast";
+import { useActions } from "./data/queries";
 import { Workbench } from "./frame/workbench";
-import { inputsOf, useActions } from "./picker/actions";
-import { Editor, EditorContext } from "./state";
+import { inputsOf } from "./picker/actions";
+import { Editor, EditorContext, useEditor } from "./state";
 import { server, type Tagged } from "./state/server";
 
 /** The page of one workflow. A different id opens a new document. */
@@ -56,8 +57,6 @@ function Document({ loaded }: { loaded: Tagged }) {
 		return made;
 	});
 	useEffect(() => editor.checking.start(), [editor]);
-	const actions = useActions();
-	useEffect(() => editor.checking.setInputs(inputsOf(actions.data)), [editor, actions.data]);
 	const connections = useConnections();
 	useEffect(() => editor.setConnectionNames(presentNames(connections.data)), [editor, connections.data]);
 	const queries = useQueryClient();
@@ -82,8 +81,17 @@ function Document({ loaded }: { loaded: Tagged }) {
 	return (
 		<EditorContext value={editor}>
 			<ReactFlowProvider>
+				<InputChecks />
 				<Workbench />
 			</ReactFlowProvider>
 		</EditorContext>
 	);
+}
+
+/** InputChecks lets the editor check the inputs of steps, as far as their actions are known. */
+function InputChecks() {
+	const editor = useEditor();
+	const actions = useActions();
+	useEffect(() => editor.checking.setInputs(inputsOf(actions)), [editor, actions]);
+	return null;
 }

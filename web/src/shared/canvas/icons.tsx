@@ -8,6 +8,7 @@ import {
 	KeyIcon,
 	LogIcon,
 	StopIcon,
+	svgIcon,
 	WorkflowIcon,
 } from "@/ui/icons";
 
@@ -45,7 +46,32 @@ const families: Record<string, Icon> = {
 	state: KeyIcon,
 };
 
-/** actionIcon returns the icon of an action, or a generic one for unknown integrations. */
+/** actionIcon returns the icon of an action. The operations of an integration have its first letter. */
 export function actionIcon(uses: string): Icon {
-	return actions[uses] ?? families[uses.split(".")[0] ?? ""] ?? PieceIcon;
+	const family = uses.split(".")[0] ?? "";
+	return actions[uses] ?? families[family] ?? (uses.includes(".") ? markOf(family) : PieceIcon);
+}
+
+const marks = new Map<string, Icon>();
+
+/** markOf returns the mark of an integration: its first letter. Logos belong to their owners. */
+function markOf(integration: string): Icon {
+	const known = marks.get(integration);
+	if (known) return known;
+	const mark = svgIcon(
+		<text
+			x="8"
+			y="12.5"
+			textAnchor="middle"
+			fontSize="13"
+			fontWeight="700"
+			fill="currentColor"
+			stroke="none"
+			fontFamily="inherit"
+		>
+			{integration.charAt(0).toUpperCase()}
+		</text>,
+	);
+	marks.set(integration, mark);
+	return mark;
 }

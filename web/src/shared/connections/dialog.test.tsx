@@ -15,6 +15,8 @@ const integrations = {
 			category: "commerce",
 			docs: "https://shop.example/docs",
 			keywords: [],
+			connection: "shop",
+			operations: [],
 			hosts: [],
 			auth: [
 				{

@@ -11,18 +11,26 @@ interface ConnectDialogProps {
 	onClose: () => void;
 	/** Called with the new connection. */
 	onConnected: (connection: Connection) => void;
+	/** The id of the service, if it is known already. */
+	integration?: string;
 }
 
 /** ConnectDialog makes a connection: it asks for the service, then for what that service needs. */
-export function ConnectDialog({ onClose, onConnected }: ConnectDialogProps) {
-	const [service, setService] = useState<Integration | null>();
+export function ConnectDialog({ onClose, onConnected, integration }: ConnectDialogProps) {
+	const [chosen, setService] = useState<Integration | null>();
+	const [isFixed, setFixed] = useState(integration !== undefined);
 	const connections = useConnections();
+	const integrations = useIntegrations();
+	const service = isFixed ? integrations.data?.find(({ id }) => id === integration) : chosen;
 	if (service !== undefined && connections.data) {
 		return (
 			<ConnectForm
 				service={service}
 				taken={connections.data.flatMap(({ name, aliases }) => [name, ...aliases])}
-				onBack={() => setService(undefined)}
+				onBack={() => {
+					setFixed(false);
+					setService(undefined);
+				}}
 				onClose={onClose}
 				onConnected={onConnected}
 			/>
@@ -44,7 +52,11 @@ function Services({ onChoose }: { onChoose: (service: Integration | null) => voi
 	const { data, error, refetch } = useIntegrations();
 	if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
 	if (!data) return <SkeletonRows rows={4} />;
-	const found = matchIntegrations(data, text);
+	// Those that share the connections of another service have none of their own.
+	const found = matchIntegrations(
+		data.filter(({ id, connection }) => id === connection),
+		text,
+	);
 	const categories = [...new Set(found.map(({ category }) => category))].sort();
 	return (
 		<>

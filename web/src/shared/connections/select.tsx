@@ -10,6 +10,8 @@ interface ConnectionSelectProps {
 	/** The name of the connection; empty for none. */
 	value: string;
 	onChange: (name: string) => void;
+	/** The integration that the connection must belong to, if any. */
+	integration?: string;
 }
 
 function labelOf({ name, status }: Connection, isOpen: boolean): string {
@@ -18,16 +20,17 @@ function labelOf({ name, status }: Connection, isOpen: boolean): string {
 }
 
 /** ConnectionSelect selects a connection by name, or makes a new one and selects it. */
-export function ConnectionSelect({ value, onChange }: ConnectionSelectProps) {
+export function ConnectionSelect({ value, onChange, integration }: ConnectionSelectProps) {
 	const [open, setOpen] = useState(false);
 	const write = useMay("write");
 	const { data } = useConnections();
 	const isOpen = useOpenTo();
 	const selected = find(data ?? [], value);
+	const fitting = (data ?? []).filter((one) => !integration || one.integration === integration || one === selected);
 	const options = [
-		{ value: "", label: "None" },
+		{ value: "", label: integration ? "Choose a connection" : "None" },
 		...(value && !selected ? [{ value, label: data ? `${value} (does not exist)` : value }] : []),
-		...(data ?? []).map((one) => ({
+		...fitting.map((one) => ({
 			value: one.name,
 			label: labelOf(one, isOpen(one)),
 			disabled: one !== selected && !isOpen(one),
@@ -44,6 +47,7 @@ export function ConnectionSelect({ value, onChange }: ConnectionSelectProps) {
 			{write && <Button onClick={() => setOpen(true)}>New connection…</Button>}
 			{open && (
 				<ConnectDialog
+					{...(integration && { integration })}
 					onClose={() => setOpen(false)}
 					onConnected={({ name }) => {
 						setOpen(false);

@@ -1,17 +1,28 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { api, got, type Schema } from "@/api/client";
+import { api, got } from "@/api/client";
 import { useLiveQueries } from "@/live/hooks";
-import { useActions as useAllActions } from "@/pages/builder/picker/actions";
-import type { JsonObject } from "@/shared/workflow/model";
+import { type KnownActions, useOperations, useActions as useOwnActions } from "@/pages/builder/picker/actions";
+import { useDocument } from "@/pages/builder/state";
+import { allSteps, type JsonObject } from "@/shared/workflow/model";
 import type { JsonSchema } from "../inspector/form/schema";
 
 const forever = { staleTime: Number.POSITIVE_INFINITY };
 
-/** useActions returns all actions by name. */
-export function useActions(): ReadonlyMap<string, Schema["Action"]> | undefined {
-	const { data } = useAllActions();
-	return useMemo(() => data && new Map(data.map((action) => [action.name, action])), [data]);
+/** useActions returns the actions of Stepmill itself and the operations that the document uses, by name. */
+export function useActions(): KnownActions | undefined {
+	const { data } = useOwnActions();
+	const { steps } = useDocument();
+	const used = useMemo(() => {
+		const own = new Set(data?.map(({ name }) => name));
+		const names = allSteps(steps).flatMap(({ uses }) => (uses && !own.has(uses) ? [uses] : []));
+		return data ? [...new Set(names)].sort() : [];
+	}, [data, steps]);
+	const operations = useOperations(used);
+	return useMemo(
+		() => data && new Map([...data.map((action) => [action.name, action] as const), ...operations]),
+		[data, operations],
+	);
 }
 
 /** useFormat returns the JSON Schema of the workflow format, for everything except action inputs. */
@@ -87,9 +98,6 @@ export function useNames(): { vars?: string[]; secrets?: string[] } {
 }
 
 /** The output schema of an action. */
-export function outputOf(
-	actions: ReadonlyMap<string, Schema["Action"]> | undefined,
-	uses: string,
-): JsonObject | undefined {
+export function outputOf(actions: KnownActions | undefined, uses: string): JsonObject | undefined {
 	return actions?.get(uses)?.output_schema as JsonObject | undefined;
 }

@@ -37,8 +37,11 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 				</div>
 				<ChangeAction step={step} />
 			</div>
-			{!actions && <SkeletonRows rows={3} />}
+			{(!actions || (action === undefined && step.uses)) && <SkeletonRows rows={3} />}
 			{problem && <p className="text-12 break-words text-failed">{problem}</p>}
+			{action?.integration && (
+				<ConnectionField value={step.connection} pointer={pointer} integration={action.integration} />
+			)}
 			{action && (
 				<SchemaForm
 					key={action.name}
@@ -49,7 +52,7 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 					onChange={(name, value) => editor.setField(`${pointer}/with${pointerTo(name)}`, value)}
 				/>
 			)}
-			{action && (action.accepts_connection || step.connection !== undefined) && (
+			{action && !action.integration && (action.accepts_connection || step.connection !== undefined) && (
 				<ConnectionField value={step.connection} pointer={pointer} />
 			)}
 		</div>
@@ -63,12 +66,12 @@ function ChangeAction({ step }: { step: Step }) {
 	const [open, setOpen] = useState(false);
 	const [text, setText] = useState("");
 	const wanted = text.trim().toLowerCase();
-	const found = [...(actions?.values() ?? [])].filter((action) =>
-		`${action.name} ${action.title}`.toLowerCase().includes(wanted),
+	const found = [...(actions?.values() ?? [])].flatMap((action) =>
+		action && `${action.name} ${action.title}`.toLowerCase().includes(wanted) ? [action] : [],
 	);
 	const choose = (uses: string) => {
 		setOpen(false);
-		editor.apply((doc) => withAction(doc, step, uses, actions?.get(uses)), {
+		editor.apply((doc) => withAction(doc, step, uses, actions?.get(uses) ?? undefined), {
 			keepSelection: true,
 			announce: `Changed to ${uses}.`,
 		});

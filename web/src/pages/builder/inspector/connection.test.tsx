@@ -52,6 +52,30 @@ describe("the connection of a step", () => {
 		expect(screen.queryByRole("combobox", { name: "Connection" })).toBeNull();
 	});
 
+	it("is one of the integration whose operation it is", async () => {
+		const step = { id: "one", uses: "chat.send" };
+		const of = (name: string, integration: string) => ({
+			...connection,
+			id: name,
+			name,
+			integration,
+			status: "connected",
+		});
+		const { screen } = await renderBuilder(
+			<ActionForm step={step} pointer="/steps/0" />,
+			{ steps: [step] },
+			{
+				answers: {
+					...answers(),
+					"GET /v1/actions/chat.send": { ...action("chat.send", true), integration: "chat" },
+					"GET /v1/connections": { data: [of("team", "chat"), of("other", "mail")], next_cursor: null },
+				},
+			},
+		);
+		await screen.findByRole("option", { name: "team" });
+		expect(screen.queryByRole("option", { name: "other" })).toBeNull();
+	});
+
 	it("says that it must be reconnected, and offers that", async () => {
 		const { screen } = await renderBuilder(
 			<ConnectionField value="shop" pointer="/steps/0" />,

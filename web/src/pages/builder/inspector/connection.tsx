@@ -11,17 +11,27 @@ interface ConnectionFieldProps {
 	value: string | undefined;
 	/** Of the step or the trigger. */
 	pointer: string;
+	/** The integration that the connection must belong to, if any. */
+	integration?: string;
 }
 
 /** ConnectionField selects the connection that authenticates a step or a trigger. */
-export function ConnectionField({ value, pointer }: ConnectionFieldProps) {
+export function ConnectionField({ value, pointer, integration }: ConnectionFieldProps) {
 	const editor = useEditor();
 	const at = `${pointer}/connection`;
 	const problem = useProblem(at, true);
 	return (
 		<div data-pointer={at} className="flex flex-col gap-2">
-			<Field label="Connection" hint="Authenticates requests to its hosts." error={problem}>
-				<ConnectionSelect value={value ?? ""} onChange={(name) => editor.setField(at, name || undefined)} />
+			<Field
+				label="Connection"
+				hint={integration ? "The account that the step uses." : "Authenticates requests to its hosts."}
+				error={problem}
+			>
+				<ConnectionSelect
+					value={value ?? ""}
+					{...(integration && { integration })}
+					onChange={(name) => editor.setField(at, name || undefined)}
+				/>
 			</Field>
 			{value !== undefined && <Warning name={value} />}
 		</div>

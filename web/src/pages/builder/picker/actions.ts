@@ -1,5 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { api, got, type Schema } from "@/api/client";
+import { ApiError } from "@/api/error";
 import type { Inputs, JsonObject } from "@/shared/workflow/model";
 
 export type Action = Schema["Action"];
@@ -15,7 +16,7 @@ async function readAll(signal: AbortSignal): Promise<Action[]> {
 	return out;
 }
 
-/** useActions returns all actions of this installation. They do not change while the server runs. */
+/** useActions returns the actions of Stepmill itself. They do not change while the server runs. */
 export function useActions() {
 	return useQuery({
 		queryKey: ["actions"],
@@ -24,9 +25,33 @@ export function useActions() {
 	});
 }
 
-/** The input schemas of the actions, for checking steps; null for unknown actions. */
-export function inputsOf(actions: readonly Action[] | undefined): Inputs {
-	if (!actions) return () => undefined;
-	const known = new Map(actions.map((action) => [action.name, action.input_schema as JsonObject]));
-	return (name) => known.get(name) ?? null;
+/** What is known about actions by name: null for one that does not exist. Missing ones are not known yet. */
+export type KnownActions = ReadonlyMap<string, Action | null>;
+
+/** useOperations returns the operations of integrations with these names. Each is loaded when it is first needed. */
+export function useOperations(names: readonly string[]): KnownActions {
+	return useQueries({
+		queries: names.map((name) => ({
+			queryKey: ["actions", name],
+			queryFn: async ({ signal }: { signal: AbortSignal }) => {
+				try {
+					return await got(api.GET("/v1/actions/{name}", { params: { path: { name } }, signal }));
+				} catch (error) {
+					if (error instanceof ApiError && error.status === 404) return null;
+					throw error;
+				}
+			},
+			staleTime: Number.POSITIVE_INFINITY,
+		})),
+		combine: (results) =>
+			new Map(names.flatMap((name, i) => (results[i]?.data === undefined ? [] : [[name, results[i].data]]))),
+	});
+}
+
+/** The input schemas of actions, for checking steps; null for unknown actions. */
+export function inputsOf(known: KnownActions | undefined): Inputs {
+	return (name) => {
+		const action = known?.get(name);
+		return action && (action.input_schema as JsonObject | null);
+	};
 }

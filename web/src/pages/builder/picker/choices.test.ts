@@ -1,14 +1,32 @@
 import { expect, it } from "vitest";
+import type { Integration } from "@/shared/connections/data";
 import type { Action } from "./actions";
-import { search, stepChoices, stepOf } from "./choices";
+import { operationChoices, search, stepChoices, stepOf } from "./choices";
 
 const action = (name: string, title: string, summary = "") => ({ name, title, summary }) as Action;
 const all = stepChoices([
 	action("http.request", "Call a URL", "Sends an HTTP request."),
 	action("log.write", "Write to the log"),
-	action("slack.post", "Post a message"),
+	action("mail.post", "Post a message"),
 	action("flow.wait", "Wait", "For a time, or until one."),
 ]);
+const operation = (action: string, title: string, deprecated: object | null = null) => ({
+	action,
+	title,
+	summary: null,
+	deprecated,
+});
+const services = [
+	{
+		name: "Slack",
+		keywords: ["chat"],
+		operations: [
+			operation("slack.post_message", "Post a message"),
+			operation("slack.send", "Post", { since: "", use: "slack.post_message", ends: "" }),
+		],
+	},
+	{ name: "Telegram", keywords: ["bot"], operations: [operation("telegram.send_message", "Send a message")] },
+] as unknown as Integration[];
 const keys = (typed: string) => search(all, typed).map((choice) => choice.key);
 
 it("groups actions with the blocks, services last", () => {
@@ -24,6 +42,22 @@ it.each([
 	["split", "split"],
 ])("finds %s first as %s", (typed, key) => {
 	expect(keys(typed)[0]).toBe(key);
+});
+
+it.each([
+	["slack chat", "slack.post_message"],
+	["send telegram message", "telegram.send_message"],
+	["bot", "telegram.send_message"],
+	["chat post", "slack.post_message"],
+])("finds the operation for %s", (typed, key) => {
+	expect(search([...all, ...operationChoices(services)], typed)[0]?.key).toBe(key);
+});
+
+it("groups operations by service, without those that are replaced", () => {
+	expect(operationChoices(services).map(({ key, group }) => [group, key])).toEqual([
+		["Slack", "slack.post_message"],
+		["Telegram", "telegram.send_message"],
+	]);
 });
 
 it("requires every word to match", () => {

@@ -1,3 +1,4 @@
+import type { Integration } from "@/shared/connections/data";
 import { triggerInfos } from "@/shared/triggers";
 import { idFrom, type NewStep, type TriggerType } from "@/shared/workflow/model";
 import type { Action } from "./actions";
@@ -10,6 +11,8 @@ export interface Choice {
 	readonly group: string;
 	/** The key of its icon. */
 	readonly icon: string;
+	/** Further words to find it by. */
+	readonly keywords?: readonly string[];
 	readonly picks:
 		| { readonly kind: "step"; readonly step: NewStep }
 		| { readonly kind: "split" }
@@ -68,6 +71,25 @@ const families: Record<string, string> = {
 };
 const order = ["Web", "Data", "Flow", "Tables and keys"];
 
+/** The operations of the integrations, grouped by service. */
+export function operationChoices(integrations: readonly Integration[]): Choice[] {
+	return integrations.flatMap(({ name: service, keywords, operations }) =>
+		operations
+			.filter(({ deprecated }) => !deprecated)
+			.map(
+				({ action, title, summary }): Choice => ({
+					key: action,
+					title,
+					summary: summary ? `${service}: ${summary}` : service,
+					group: service,
+					icon: action,
+					keywords: [service, ...keywords],
+					picks: { kind: "step", step: stepOf({ name: action, title }) },
+				}),
+			),
+	);
+}
+
 /** The actions and blocks, grouped. */
 export function stepChoices(actions: readonly Action[]): Choice[] {
 	const own = actions.map((action): Choice => {
@@ -97,7 +119,7 @@ export function search(choices: readonly Choice[], typed: string): Choice[] {
 }
 
 function scoreOf(choice: Choice, words: readonly string[]): number {
-	const name = `${choice.title} ${choice.key}`.toLowerCase();
+	const name = `${choice.title} ${choice.key} ${choice.keywords?.join(" ") ?? ""}`.toLowerCase();
 	const rest = `${choice.summary} ${choice.group}`.toLowerCase();
 	let score = 0;
 	for (const word of words) {

@@ -3,6 +3,7 @@ import { focusNode } from "@/pages/builder/canvas/use-focus";
 import { insert, insertTrigger } from "@/pages/builder/command/edit";
 import { type Adding, type Editor, useEditor, useEditorState } from "@/pages/builder/state";
 import { actionIcon } from "@/shared/canvas";
+import { useIntegrations } from "@/shared/connections/data";
 import { triggerIcon } from "@/shared/triggers";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
@@ -10,7 +11,7 @@ import { control } from "@/ui/field";
 import { CloseIcon, type Icon, icon, SearchIcon } from "@/ui/icons";
 import { ErrorState, SkeletonRows } from "@/ui/states";
 import { useActions } from "./actions";
-import { type Choice, search, stepChoices, triggerChoices } from "./choices";
+import { type Choice, operationChoices, search, stepChoices, triggerChoices } from "./choices";
 
 export const SplitIcon = icon("M8 2v4M8 6c0 3-5 2-5 6M8 6c0 3 5 2 5 6M1.5 10.5 3 12l1.5-1.5M11.5 10.5 13 12l1.5-1.5");
 
@@ -23,6 +24,7 @@ export function Picker() {
 function Panel({ adding }: { adding: Adding }) {
 	const editor = useEditor();
 	const actions = useActions();
+	const integrations = useIntegrations();
 	const [typed, setTyped] = useState("");
 	const [at, setAt] = useState(0);
 	const list = useId();
@@ -30,7 +32,11 @@ function Panel({ adding }: { adding: Adding }) {
 	const before = useRef(document.activeElement);
 	useEffect(() => field.current?.focus(), []);
 	const trigger = adding.kind === "trigger";
-	const all = useMemo(() => (trigger ? triggerChoices : stepChoices(actions.data ?? [])), [trigger, actions.data]);
+	const all = useMemo(
+		() =>
+			trigger ? triggerChoices : [...stepChoices(actions.data ?? []), ...operationChoices(integrations.data ?? [])],
+		[trigger, actions.data, integrations.data],
+	);
 	const found = useMemo(() => search(all, typed), [all, typed]);
 	const close = () => {
 		editor.add(null);

@@ -32,6 +32,11 @@ export function find(steps: readonly Step[], id: string): Spot | undefined {
 	return undefined;
 }
 
+/** All steps, with those inside blocks. */
+export function allSteps(steps: readonly Step[]): Step[] {
+	return [...walk(steps)].map((spot) => spot.step);
+}
+
 export function idsOf(steps: readonly Step[]): string[] {
 	return [...walk(steps)].map((spot) => spot.step.id);
 }

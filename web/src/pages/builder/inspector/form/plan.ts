@@ -127,12 +127,13 @@ function kindOf(name: string, schema: JsonSchema): Kind {
 	}
 }
 
+const linesFormats = new Set(["multiline", "markdown", "html", "code"]);
 const long = new Set(["message", "body", "text", "html", "prompt", "sql", "description"]);
 
 function textKind(name: string, schema: JsonSchema): Kind {
 	if (name === "workflow_id") return "workflow";
 	if (name === "code" || schema.contentMediaType === "text/javascript") return "code";
-	return long.has(name) ? "lines" : "text";
+	return long.has(name) || (schema["x-format"] && linesFormats.has(schema["x-format"])) ? "lines" : "text";
 }
 
 function placeholderOf(standard: Json | undefined, example: Json | undefined): { placeholder?: string } {

@@ -14,6 +14,8 @@ export interface JsonSchema {
 	readonly examples?: readonly Json[];
 	readonly format?: string;
 	readonly contentMediaType?: string;
+	/** How a form shows text of an operation. */
+	readonly "x-format"?: string;
 	readonly minLength?: number;
 	readonly maxLength?: number;
 	readonly minimum?: number;
