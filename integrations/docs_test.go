@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/operation/replay"
 )
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // The documentation lists every integration and every kind, and its example is a
-// valid manifest.
+// manifest that passes its tests.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/integrations.md")
@@ -21,13 +22,7 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	example := yamlBlock.FindStringSubmatch(page)
-	if example == nil {
-		t.Fatal("there is no example")
-	}
-	if _, err := integration.Parse([]byte(example[1]), nil); err != nil {
-		t.Errorf("the example: %v", err)
-	}
+	checkExample(t, page)
 	names := map[string][]string{}
 	for _, i := range catalog(t).List() {
 		names[i.Category] = append(names[i.Category], i.Name)
@@ -42,5 +37,32 @@ func TestDocumentation(t *testing.T) {
 		if !strings.Contains(page, "\n| `"+kind+"` |") {
 			t.Errorf("the page lacks the kind %s", kind)
 		}
+	}
+}
+
+// checkExample puts the manifest in the page together from its two parts, and runs its
+// tests.
+func checkExample(t *testing.T, page string) {
+	t.Helper()
+	block := func(start string) string {
+		for _, found := range yamlBlock.FindAllStringSubmatch(page, -1) {
+			if strings.HasPrefix(found[1], start) {
+				return found[1]
+			}
+		}
+		t.Fatalf("there is no example that starts with %q", start)
+		return ""
+	}
+	i, err := integration.Parse([]byte(block("id: acme")+block("errors:")), nil)
+	if err != nil {
+		t.Fatalf("the example: %v", err)
+	}
+	tests, err := replay.Parse([]byte("connection: {subdomain: my-team}\n" + block("operations:")))
+	if err != nil {
+		t.Fatalf("the tests of the example: %v", err)
+	}
+	problems, _ := replay.Run(t.Context(), catalog(t), i, tests)
+	for _, problem := range problems {
+		t.Errorf("the example: %s", problem)
 	}
 }
