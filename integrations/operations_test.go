@@ -1,7 +1,10 @@
 package integrations_test
 
 import (
+	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stepmill/stepmill/integrations"
@@ -10,7 +13,8 @@ import (
 	"github.com/stepmill/stepmill/internal/operation/replay"
 )
 
-// Every operation passes its tests in tests.yaml, and has at least one.
+// Every operation passes its tests in tests.yaml, and has at least one. It sends what the
+// vendor's client has sent to test/oracles, where there is a recording of that.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	all := catalog(t)
@@ -28,7 +32,7 @@ func TestOperations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			problems, untested := replay.Run(t.Context(), all, i, tests)
+			problems, untested := replay.Run(t.Context(), all, i, tests, recordings(t, i.ID))
 			for _, problem := range problems {
 				t.Error(problem)
 			}
@@ -37,6 +41,23 @@ func TestOperations(t *testing.T) {
 			}
 		})
 	}
+}
+
+// recordings returns those of an integration, nil if it has none.
+func recordings(t *testing.T, id string) *replay.Recordings {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(id, "recordings.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := replay.ParseRecordings(text)
+	if err != nil {
+		t.Fatalf("recordings.json: %v", err)
+	}
+	return out
 }
 
 // The input of every operation is a valid schema: one that is not would make it unknown.

@@ -136,8 +136,8 @@ require_go() {
 	export GOFLAGS
 }
 
-# Checks Go and the given software: cc, node, chromium, postgres, pgbouncer, faketime, web_packages
-# or receivers_packages. Lists all that is missing and what installing it changes on the
+# Checks Go and the given software: cc, node, chromium, postgres, pgbouncer, faketime, web_packages,
+# receivers_packages or oracles_packages. Lists all that is missing and what installing it changes on the
 # machine, and then installs it. STEPMILL_TEST_INSTALL=0 stops instead.
 require() {
 	require_go
@@ -170,6 +170,7 @@ advice() {
 	faketime) echo "libfaketime, for the tests of a database whose clock jumps: install libfaketime (Debian, Ubuntu, Alpine), or set STEPMILL_TEST_FAKETIME to the path of libfaketime.so.1" ;;
 	web_packages) echo "the npm packages of the dashboard: run npm ci --prefix web --ignore-scripts" ;;
 	receivers_packages) echo "the npm packages of the delivery tests: run npm ci --prefix test/receivers --ignore-scripts" ;;
+	oracles_packages) echo "the clients of services that integrations are compared with: run npm ci --prefix test/oracles --ignore-scripts" ;;
 	esac
 }
 
@@ -185,6 +186,7 @@ changes() {
 	faketime) echo "apt-get install libfaketime, as root" ;;
 	web_packages) echo "npm ci in web: writes web/node_modules" ;;
 	receivers_packages) echo "npm ci in test/receivers: writes test/receivers/node_modules" ;;
+	oracles_packages) echo "npm ci in test/oracles: writes test/oracles/node_modules" ;;
 	esac
 }
 
@@ -253,6 +255,10 @@ install_web_packages() { install_npm_packages web; }
 has_receivers_packages() { has_npm_packages test/receivers; }
 
 install_receivers_packages() { install_npm_packages test/receivers; }
+
+has_oracles_packages() { has_npm_packages test/oracles; }
+
+install_oracles_packages() { install_npm_packages test/oracles; }
 
 check_format() {
 	find . \( -name .git -o -name node_modules -o -name testdata -o -path ./bin \) -prune -o \

@@ -45,7 +45,7 @@ for part; do
 	esac
 done
 
-require cc node chromium postgres pgbouncer faketime web_packages receivers_packages
+require cc node chromium postgres pgbouncer faketime web_packages receivers_packages oracles_packages
 list_packages
 
 for part; do

@@ -61,16 +61,18 @@ func Parse(data []byte) (*Tests, error) {
 	return &out, nil
 }
 
-// Run runs all tests of an integration. It returns what is wrong, a sentence each, and
-// which operations have no test.
-func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, tests *Tests) (problems, untested []string) {
+// Run runs all tests of an integration, and compares their requests with those that were
+// recorded, if any. It returns what is wrong, a sentence each, and which operations have no
+// test.
+func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, tests *Tests, recordings *Recordings) (problems, untested []string) {
 	for _, name := range slices.Sorted(maps.Keys(tests.Operations)) {
 		if _, ok := i.FindOperation(name); !ok {
 			problems = append(problems, fmt.Sprintf("%s: there is no such operation", name))
 			continue
 		}
 		for _, test := range tests.Operations[name] {
-			if err := test.run(ctx, catalog, i, name, tests.Connection); err != nil {
+			server := &server{integration: i, variables: tests.Connection, exchanges: test.Exchanges, recordings: recordings}
+			if err := test.run(ctx, catalog, server, name); err != nil {
 				problems = append(problems, fmt.Sprintf("%s, %s: %v", name, test.Name, err))
 			}
 		}
@@ -80,21 +82,23 @@ func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integ
 			untested = append(untested, o.Name)
 		}
 	}
-	return problems, untested
+	return append(problems, recordings.problems(i, tests)...), untested
 }
 
 // run runs one test.
-func (t Test) run(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, name string, variables map[string]string) error {
-	files := newFiles()
+func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *server, name string) error {
+	i, files := server.integration, newFiles()
 	input, err := files.decode(t.Input, t.Files)
 	if err != nil {
 		return fmt.Errorf("input: %w", err)
 	}
-	hosts, err := i.Hosts(variables)
+	hosts, err := i.Hosts(server.variables)
 	if err != nil {
 		return err
 	}
-	server := &server{exchanges: t.Exchanges, files: files}
+	if server.recorded, err = server.recordings.of(name, t.Name); err != nil {
+		return fmt.Errorf("recordings: %w", err)
+	}
 	tested, _ := i.FindOperation(name)
 	entry := operation.NewActions(catalog, server).Entry(i, tested)
 	checker, err := action.NewCatalog(entry)
@@ -106,7 +110,7 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, i *integrat
 	}
 	output, err := execute(ctx, entry.Action, action.Request{
 		Input: input, MaskedInput: input, Now: clock.Now(), Began: clock.Now(), Workspace: "test", IdempotencyKey: "run_1/step", Files: files,
-		Connection: &action.Connection{Name: "test", Integration: i.ConnectedAs(), Variables: variables, Credential: credential{hosts}},
+		Connection: &action.Connection{Name: "test", Integration: i.ConnectedAs(), Variables: server.variables, Credential: credential{hosts}},
 		Mask:       func(output map[string]any) (map[string]any, error) { return output, nil },
 		Log:        func(action.Level, string) {},
 	})
@@ -116,10 +120,7 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, i *integrat
 	if err := t.compare(files, output, err); err != nil {
 		return err
 	}
-	if left := len(t.Exchanges) - server.next; left > 0 {
-		return fmt.Errorf("%d of the expected requests were not sent, the first is %s %s", left, t.Exchanges[server.next].Request.Method, t.Exchanges[server.next].Request.URL)
-	}
-	return nil
+	return server.left()
 }
 
 // maxCalls is how often an action is called before the test fails.

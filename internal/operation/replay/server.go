@@ -19,6 +19,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/integration"
 )
 
 // Exchange is a request that an operation must send, and the answer to it.
@@ -50,10 +51,13 @@ type Answer struct {
 
 // server takes the place of all servers.
 type server struct {
-	exchanges []Exchange
-	next      int
-	files     *files
-	problem   error // the first one
+	integration *integration.Integration
+	variables   map[string]string // of the connection
+	exchanges   []Exchange
+	next        int
+	recordings  *Recordings
+	recorded    []Request // of this test, nil if there are none
+	problem     error     // the first one
 }
 
 // Do implements transfer.Client.
@@ -116,7 +120,51 @@ func (s *server) check(r egress.Request) error {
 	if err := want.compare(r); err != nil {
 		return fmt.Errorf("request %d: %w", s.next+1, err)
 	}
+	return s.checkRecorded(r)
+}
+
+// checkRecorded compares a request with the one that the vendor's client has sent.
+func (s *server) checkRecorded(r egress.Request) error {
+	switch {
+	case s.recorded == nil:
+		return nil
+	case s.next == len(s.recorded):
+		return fmt.Errorf("it sends a request that %s does not send: %s %s", s.recordings.Client, r.Method, r.URL)
+	}
+	want := s.recorded[s.next]
+	sent, err := s.recordings.authenticate(s.integration, s.variables, r)
+	if err == nil {
+		err = want.compare(sent)
+	}
+	if got := sent.Header.Get("Authorization"); err == nil && want.header("Authorization") == "" && got != "" {
+		err = fmt.Errorf("there is a header Authorization: %s", got)
+	}
+	if err != nil {
+		return fmt.Errorf("request %d differs from that of %s: %w", s.next+1, s.recordings.Client, err)
+	}
 	return nil
+}
+
+// left returns an error if requests are missing.
+func (s *server) left() error {
+	if left := len(s.exchanges) - s.next; left > 0 {
+		missing := s.exchanges[s.next].Request
+		return fmt.Errorf("%d of the expected requests were not sent, the first is %s %s", left, missing.Method, missing.URL)
+	}
+	if left := len(s.recorded) - s.next; s.recorded != nil && left > 0 {
+		return fmt.Errorf("%s sends %d more requests, the first is %s %s", s.recordings.Client, left, s.recorded[s.next].Method, s.recorded[s.next].URL)
+	}
+	return nil
+}
+
+// header returns the expected value of a header.
+func (want Request) header(name string) string {
+	for given, value := range want.Headers {
+		if strings.EqualFold(given, name) {
+			return value
+		}
+	}
+	return ""
 }
 
 // compare compares a request with the expected one.
@@ -129,13 +177,12 @@ func (want Request) compare(r egress.Request) error {
 		return fmt.Errorf("the host %s must not receive the credential", u.Host)
 	}
 	query := u.Query()
-	u.RawQuery = ""
-	target := strings.ReplaceAll(u.String(), "%7Bauth%7D", "{auth}")
+	target, expected := canonical(r.URL), canonical(want.URL)
 	if method := cmp.Or(want.Method, http.MethodGet); r.Method != method {
 		return fmt.Errorf("the method is %s, want %s", r.Method, method)
 	}
-	if target != want.URL {
-		return fmt.Errorf("the URL is %s, want %s", target, want.URL)
+	if target != expected {
+		return fmt.Errorf("the URL is %s, want %s", target, expected)
 	}
 	if err := equalFields("the query", query, want.Query); err != nil {
 		return err
@@ -146,6 +193,19 @@ func (want Request) compare(r egress.Request) error {
 		}
 	}
 	return want.compareBody(r)
+}
+
+// canonical returns a URL without its query, and with the segments of its path escaped in
+// one way: clients do not agree on characters such as @ and {.
+func canonical(text string) string {
+	address, _, _ := strings.Cut(text, "?")
+	segments := strings.Split(address, "/")
+	for i, segment := range segments {
+		if plain, err := url.PathUnescape(segment); err == nil && i > 2 { // after https://host
+			segments[i] = url.PathEscape(plain)
+		}
+	}
+	return strings.ReplaceAll(strings.Join(segments, "/"), "%7Bauth%7D", integration.AuthSegment)
 }
 
 func (want Request) compareBody(r egress.Request) error {
