@@ -1,6 +1,16 @@
 import { Api, InputFile } from "grammy";
 
 const file = ({ name, content }) => new InputFile(content, name);
+const keyboard = (buttons) => buttons && { inline_keyboard: buttons };
+const preview = (i) => (i.no_preview ? { is_disabled: true } : undefined);
+const common = (i) => ({
+  message_thread_id: i.topic,
+  parse_mode: i.parse_mode,
+  disable_notification: i.silent,
+  reply_parameters: i.reply_to && { message_id: i.reply_to },
+  reply_markup: keyboard(i.buttons),
+});
+const media = (i) => ({ caption: i.caption, ...common(i) });
 
 export default {
   client: "grammy",
@@ -8,14 +18,32 @@ export default {
   secrets: { token: "123456:made-up" },
   connect: ({ at, secrets }) => new Api(secrets.token, { apiRoot: at("https://api.telegram.org") }),
   operations: {
-    send_message: (api, i) =>
-      api.sendMessage(i.chat, i.text, {
-        parse_mode: i.parse_mode,
+    send_message: (api, i) => api.sendMessage(i.chat, i.text, { ...common(i), link_preview_options: preview(i) }),
+    send_photo: (api, i) => api.sendPhoto(i.chat, file(i.photo), media(i)),
+    send_document: (api, i) => api.sendDocument(i.chat, file(i.document), media(i)),
+    send_video: (api, i) => api.sendVideo(i.chat, file(i.video), media(i)),
+    send_media: (api, i) => {
+      const methods = { photo: "sendPhoto", video: "sendVideo", document: "sendDocument", animation: "sendAnimation", audio: "sendAudio", voice: "sendVoice" };
+      return api[methods[i.type]](i.chat, i.media, media(i));
+    },
+    send_location: (api, i) => api.sendLocation(i.chat, i.latitude, i.longitude, { disable_notification: i.silent }),
+    send_poll: (api, i) =>
+      api.sendPoll(i.chat, i.question, i.options, {
+        is_anonymous: i.public ? false : undefined,
+        allows_multiple_answers: i.multiple,
         disable_notification: i.silent,
-        reply_parameters: i.reply_to && { message_id: i.reply_to },
-        reply_markup: i.buttons && { inline_keyboard: i.buttons },
       }),
-    send_photo: (api, i) => api.sendPhoto(i.chat, file(i.photo), { caption: i.caption }),
+    show_activity: (api, i) => api.sendChatAction(i.chat, i.action ?? "typing"),
+    edit_message: (api, i) =>
+      api.editMessageText(i.chat, i.message, i.text, { parse_mode: i.parse_mode, link_preview_options: preview(i), reply_markup: keyboard(i.buttons) }),
+    delete_message: (api, i) => api.deleteMessage(i.chat, i.message),
+    forward_message: (api, i) => api.forwardMessage(i.chat, i.from_chat, i.message, { disable_notification: i.silent }),
+    pin_message: (api, i) => api.pinChatMessage(i.chat, i.message, { disable_notification: i.silent }),
+    unpin_message: (api, i) => api.unpinChatMessage(i.chat, i.message),
+    set_reaction: (api, i) => api.setMessageReaction(i.chat, i.message, i.emoji ? [{ type: "emoji", emoji: i.emoji }] : []),
+    answer_callback: (api, i) => api.answerCallbackQuery(i.callback, { text: i.text, show_alert: i.alert, url: i.url }),
+    get_chat: (api, i) => api.getChat(i.chat),
+    get_member: (api, i) => api.getChatMember(i.chat, i.user),
     get_file: async (api, i, { at, secrets }) => {
       const { file_path } = await api.getFile(i.file_id);
       await fetch(at(`https://api.telegram.org/file/bot${secrets.token}/${file_path}`)); // as grammY's guide says
@@ -25,12 +53,16 @@ export default {
   normalize: ({ multipart = {} }) => {
     for (const [name, value] of Object.entries(multipart)) {
       const attached = /^attach:\/\/(.*)$/.exec(value)?.[1];
-      if (attached === undefined) continue;
-      multipart[name] = multipart[attached];
-      delete multipart[attached];
+      if (attached !== undefined) {
+        multipart[name] = multipart[attached];
+        delete multipart[attached];
+      }
     }
   },
-  differences: [
-    { at: "multipart/photo/type", client: "application/octet-stream", ours: "image/png", why: "grammY knows no types of files; Telegram looks at the content" },
-  ],
+  differences: ["photo", "document", "video"].map((name) => ({
+    at: `multipart/${name}/type`,
+    client: "application/octet-stream",
+    ours: name === "document" ? "application/pdf" : "image/png",
+    why: "grammY does not know the types of files",
+  })),
 };
