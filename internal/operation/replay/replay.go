@@ -33,8 +33,10 @@ type Test struct {
 	// Input is that of the step. {$file: name} in it is a file of Files.
 	Input json.RawMessage `json:"input"`
 	// Files are text files, by name.
-	Files     map[string]string `json:"files"`
-	Exchanges []Exchange        `json:"exchanges"`
+	Files map[string]string `json:"files"`
+	// Interrupted is set if the process has died before, while it sent the first request.
+	Interrupted bool       `json:"interrupted"`
+	Exchanges   []Exchange `json:"exchanges"`
 	// Output is that of the step, with a file as {$file: name, text: content}. Error is
 	// given instead if the step fails.
 	Output json.RawMessage `json:"output"`
@@ -109,7 +111,7 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *ser
 		return fmt.Errorf("input%s: %s", found[0].Pointer, found[0].Message)
 	}
 	output, err := execute(ctx, entry.Action, action.Request{
-		Input: input, MaskedInput: input, Now: clock.Now(), Began: clock.Now(), Workspace: "test", IdempotencyKey: "run_1/step", Files: files,
+		Input: input, MaskedInput: input, Now: clock.Now(), Began: clock.Now(), Workspace: "test", IdempotencyKey: "run_1/step", Files: files, Interrupted: t.Interrupted,
 		Connection: &action.Connection{Name: "test", Integration: i.ConnectedAs(), Variables: server.variables, Credential: credential{hosts}},
 		Mask:       func(output map[string]any) (map[string]any, error) { return output, nil },
 		Log:        func(action.Level, string) {},
