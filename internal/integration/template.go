@@ -81,10 +81,12 @@ func (t Template) Source() string {
 	return t.compiled.Source()
 }
 
-// Reads reports whether the template reads a name, such as token or
-// connection.shop.
+// Reads reports whether the template reads a name, such as token or connection.shop, or
+// a field of it.
 func (t Template) Reads(name string) bool {
-	return t.compiled != nil && slices.Contains(t.compiled.Names(), name)
+	return t.compiled != nil && slices.ContainsFunc(t.compiled.Names(), func(read string) bool {
+		return read == name || strings.HasPrefix(read, name+".")
+	})
 }
 
 // Variables returns the names of the connection's variables that the template
