@@ -61,7 +61,7 @@ func checkExample(t *testing.T, page string) {
 	if err != nil {
 		t.Fatalf("the tests of the example: %v", err)
 	}
-	problems, _ := replay.Run(t.Context(), catalog(t), i, tests)
+	problems, _ := replay.Run(t.Context(), catalog(t), i, tests, nil)
 	for _, problem := range problems {
 		t.Errorf("the example: %s", problem)
 	}
