@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -102,7 +101,7 @@ func New(config Config) *Client {
 		c.dialer.guard.own = func() []netip.AddrPort { return nil }
 	}
 	if c.dialer.resolver == nil {
-		c.dialer.resolver = &net.Resolver{PreferGo: true}
+		c.dialer.resolver = machineResolver()
 	}
 	c.dialer.proxy = newProxy(config.Proxy, c.dialer.tls)
 	c.pools = newPools(limits.Workspaces, c.transport)

@@ -67,12 +67,8 @@ func (a *Authority) Client(t *testing.T, name string, until time.Time) (certific
 // not nil, callers need a certificate of that authority.
 func (a *Authority) Serve(t *testing.T, clients *Authority, handler http.Handler) *httptest.Server {
 	t.Helper()
-	der, key := a.sign(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: "server of a test"}, NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
 	server := httptest.NewUnstartedServer(handler)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{a.Server(t, "127.0.0.1")}}
 	if clients != nil {
 		server.TLS.ClientAuth, server.TLS.ClientCAs = tls.RequireAndVerifyClientCert, clients.Pool()
 	}
@@ -80,6 +76,22 @@ func (a *Authority) Serve(t *testing.T, clients *Authority, handler http.Handler
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server
+}
+
+// Server issues a certificate for a server with a host name or an IP address.
+func (a *Authority) Server(t *testing.T, host string) tls.Certificate {
+	t.Helper()
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "server of a test"}, NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{host}
+	}
+	der, key := a.sign(t, template)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // sign signs a certificate for a new key. An authority that has no key yet signs its own.
