@@ -13,8 +13,11 @@
 //   operations   for each operation (client, input, {at, secrets}) => promise: how a person
 //                would do it with the client. A file in the input is {name, content}
 //   normalize    (request) => void: removes what is random or a detail of the client
-//   differences  [{operation?, test?, at, client?, ours?, why}]: see replay.Difference
+//   differences  [{operation?, test?, request?, at, client?, ours?, why}]: see replay.Difference
 //   without      {operation: why}: what the client cannot do
+//
+// A client sends whatever it is given, so the names in the scripts are checked against its
+// types, with tsc.
 //
 // The recorder sends the answers of tests.yaml to the client, in their order.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";

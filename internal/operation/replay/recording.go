@@ -42,9 +42,11 @@ type Recording struct {
 // Difference is a member of requests in which the integration differs from the client:
 // it sends Ours where the client sends Client. Either is missing if it is not sent.
 type Difference struct {
-	// Operation and Test limit the difference to an operation, or to one of its tests.
+	// Operation, Test and Request limit the difference to an operation, to one of its
+	// tests, and to the request with this number, from 1.
 	Operation string `json:"operation"`
 	Test      string `json:"test"`
+	Request   int    `json:"request"`
 	// At is the path of the member, such as headers/accept.
 	At     string          `json:"at"`
 	Client json.RawMessage `json:"client"`
@@ -74,13 +76,13 @@ func (r *Recordings) of(operation, test string) ([]Request, error) {
 		return nil, nil
 	}
 	out := []Request{}
-	for _, recorded := range r.Recordings[at].Requests {
+	for number, recorded := range r.Recordings[at].Requests {
 		request, err := decodeObject(recorded)
 		if err != nil {
 			return nil, err
 		}
 		for i := range r.Differences {
-			if d := &r.Differences[i]; d.concerns(operation, test) {
+			if d := &r.Differences[i]; d.concerns(operation, test, number+1) {
 				d.apply(request)
 			}
 		}
@@ -102,8 +104,8 @@ func decodeObject(data []byte) (map[string]any, error) {
 	return out, err
 }
 
-func (d *Difference) concerns(operation, test string) bool {
-	return (d.Operation == "" || d.Operation == operation) && (d.Test == "" || d.Test == test)
+func (d *Difference) concerns(operation, test string, request int) bool {
+	return (d.Operation == "" || d.Operation == operation) && (d.Test == "" || d.Test == test) && (d.Request == 0 || d.Request == request)
 }
 
 // apply replaces what the client sends by what the integration does.

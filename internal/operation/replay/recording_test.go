@@ -27,6 +27,7 @@ func TestRecordings(t *testing.T) {
 		extra   = `{"method": "POST", "url": "https://api.telegram.org/bot1:a/sendMessage", "json": {"chat_id": "1", "text": "Hello", "x": 12345678901234567890}}`
 		spare   = `{"at": "json/y", "ours": 1, "why": "it is better", "operation": "get_file"}`
 		known   = `{"at": "json/x", "client": 12345678901234567890, "why": "nobody needs it"}`
+		second  = `{"at": "json/x", "client": 12345678901234567890, "request": 2, "why": "nobody needs it"}`
 		unwise  = `{"at": "json/x", "client": 12345678901234567890}`
 	)
 	for _, tc := range []struct {
@@ -39,6 +40,7 @@ func TestRecordings(t *testing.T) {
 		{"another body", "1:a", "", "text", extra, "the body is"},
 		{"a header that is missing", "1:a", "", "text", strings.Replace(request, `"json"`, `"headers": {"authorization": "Bearer a"}, "json"`, 1), "the header authorization is"},
 		{"a difference that is intended", "1:a", known, "text", extra, ""},
+		{"a difference of another request", "1:a", second, "text", extra, "the body is"},
 		{"a difference without a reason", "1:a", unwise, "text", extra, "does not say why"},
 		{"a difference that does not exist", "1:a", spare, "text", request, "applies to no request"},
 		{"one request more", "1:a", "", "text", request + "," + request, "the client sends 1 more requests"},

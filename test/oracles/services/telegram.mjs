@@ -3,6 +3,7 @@ import { Api, InputFile } from "grammy";
 const file = ({ name, content }) => new InputFile(content, name);
 const keyboard = (buttons) => buttons && { inline_keyboard: buttons };
 const preview = (i) => (i.no_preview ? { is_disabled: true } : undefined);
+/** @type {(i: any) => NonNullable<Parameters<Api["sendMessage"]>[2]>} */
 const common = (i) => ({
   message_thread_id: i.topic,
   parse_mode: i.parse_mode,
@@ -10,8 +11,10 @@ const common = (i) => ({
   reply_parameters: i.reply_to && { message_id: i.reply_to },
   reply_markup: keyboard(i.buttons),
 });
+/** @type {(i: any) => NonNullable<Parameters<Api["sendPhoto"]>[2]>} */
 const media = (i) => ({ caption: i.caption, ...common(i) });
 
+/** @type {import("../service.d.ts").Service<import("grammy").Api>} */
 export default {
   client: "grammy",
   auth: "api_key",
@@ -23,7 +26,14 @@ export default {
     send_document: (api, i) => api.sendDocument(i.chat, file(i.document), media(i)),
     send_video: (api, i) => api.sendVideo(i.chat, file(i.video), media(i)),
     send_media: (api, i) => {
-      const methods = { photo: "sendPhoto", video: "sendVideo", document: "sendDocument", animation: "sendAnimation", audio: "sendAudio", voice: "sendVoice" };
+      const methods = {
+        photo: "sendPhoto",
+        video: "sendVideo",
+        document: "sendDocument",
+        animation: "sendAnimation",
+        audio: "sendAudio",
+        voice: "sendVoice",
+      };
       return api[methods[i.type]](i.chat, i.media, media(i));
     },
     send_location: (api, i) => api.sendLocation(i.chat, i.latitude, i.longitude, { disable_notification: i.silent }),
@@ -35,7 +45,11 @@ export default {
       }),
     show_activity: (api, i) => api.sendChatAction(i.chat, i.action ?? "typing"),
     edit_message: (api, i) =>
-      api.editMessageText(i.chat, i.message, i.text, { parse_mode: i.parse_mode, link_preview_options: preview(i), reply_markup: keyboard(i.buttons) }),
+      api.editMessageText(i.chat, i.message, i.text, {
+        parse_mode: i.parse_mode,
+        link_preview_options: preview(i),
+        reply_markup: keyboard(i.buttons),
+      }),
     delete_message: (api, i) => api.deleteMessage(i.chat, i.message),
     forward_message: (api, i) => api.forwardMessage(i.chat, i.from_chat, i.message, { disable_notification: i.silent }),
     pin_message: (api, i) => api.pinChatMessage(i.chat, i.message, { disable_notification: i.silent }),
