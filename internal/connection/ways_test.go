@@ -123,7 +123,7 @@ func TestEveryWayToConnect(t *testing.T) {
 					}
 				}
 				err := node.Use(t.Context(), in.owner.Workspace.ID, name, time.Minute, func(ctx context.Context, c action.Connection) error {
-					_, err := services.Do(ctx, egress.Request{Method: "GET", URL: "https://" + string(hostOf(t, in, name)) + "/", Credential: c.Credential})
+					_, err := services.Do(ctx, egress.Request{Method: "GET", URL: "https://" + string(hostOf(t, in, name)) + "/" + integration.AuthSegment, Credential: c.Credential})
 					return err
 				})
 				if err != nil {
