@@ -49,6 +49,8 @@ type Member struct{ Name, Title, Type, Required, Options *expr.Program }
 // Rate is how often the service may be called: Requests every Every, or as its answers
 // say with Remaining and Reset.
 type Rate struct {
+	// Of is the integration whose requests count; empty for those of one operation.
+	Of       string
 	Requests int
 	Every    time.Duration
 	// Per is what the rate applies to beside the connection, such as a channel; nil if

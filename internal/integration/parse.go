@@ -169,7 +169,10 @@ func (p *parser) integration(m *manifest, of *Integration) *Integration {
 		out.Connection = p.connection(m, auth)
 	}
 	out.Errors = append(p.integrationErrors(m), out.Errors...)
-	out.Rates = append(out.Rates, p.rates("/rate", m.Rate, place{names: p.shared})...)
+	for _, r := range p.rates("/rate", m.Rate, place{names: p.shared}) {
+		r.Of = m.ID
+		out.Rates = append(out.Rates, r)
+	}
 	out.Operations = p.operations(m)
 	out.variables = p.shared
 	return out

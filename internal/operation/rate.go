@@ -49,7 +49,7 @@ type rule struct {
 func (e *execution) rules() []rule {
 	var out []rule
 	for i, r := range e.service.Rates {
-		out = append(out, rule{r, fmt.Sprintf("%s/%d", e.service.ConnectedAs(), i)})
+		out = append(out, rule{r, fmt.Sprintf("%s/%d", r.Of, i)})
 	}
 	for i, r := range e.operation.Rates {
 		out = append(out, rule{r, fmt.Sprintf("%s/%d", Name(e.service, e.operation), i)})
