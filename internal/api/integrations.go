@@ -76,7 +76,7 @@ func showIntegration(i *integration.Integration) integrationBody {
 			ID: a.ID, Kind: a.Kind, Label: a.Label, Help: orNull(a.Help), Consent: a.NeedsConsent(),
 			Fields:    showAll(i.Fields(&a), showIntegrationField),
 			AppFields: showAll(a.AppFields, showIntegrationField),
-			Scopes:    orEmpty(a.Scopes),
+			Scopes:    orEmpty(i.ScopesOf(&a, nil)),
 		})
 	}
 	return body

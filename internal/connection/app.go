@@ -105,7 +105,7 @@ func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app 
 	}
 	now := clock.Now()
 	app = App{
-		ID: uid.New(uid.OAuthApp), WorkspaceID: actor.Workspace.ID, Integration: service.ID, Auth: way.ID, ClientID: id, Fields: fields, Shared: in.Shared,
+		ID: uid.New(uid.OAuthApp), WorkspaceID: actor.Workspace.ID, Integration: service.ConnectedAs(), Auth: way.ID, ClientID: id, Fields: fields, Shared: in.Shared,
 		CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
 	}
 	plain, err := json.Marshal(appSecrets{secret, secretFields}) //nolint:gosec // it is sealed
@@ -263,7 +263,7 @@ func (s *Service) AddFileApps(text []byte) error {
 		if _, _, problems := sortFields(way.AppFields, entry.Fields, "an OAuth app for "+service.Name); len(problems) > 0 {
 			return fmt.Errorf("entry %d: %s %s", i+1, strings.TrimPrefix(problems[0].Pointer, "/"), problems[0].Message)
 		}
-		apps[appKey{service.ID, way.ID}] = oauthClient{entry.ClientID, entry.ClientSecret}
+		apps[appKey{service.ConnectedAs(), way.ID}] = oauthClient{entry.ClientID, entry.ClientSecret}
 	}
 	s.fileApps = apps
 	return nil

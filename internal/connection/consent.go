@@ -90,7 +90,7 @@ func (s *Service) prepare(ctx context.Context, actor auth.Actor, in New) (*opene
 	if existing != nil {
 		return nil, nameTaken(in.Name)
 	}
-	if in, err = s.Discover(ctx, actor, in); err != nil {
+	if in, err = s.Discover(ctx, actor, s.forService(in)); err != nil {
 		return nil, err
 	}
 	now := clock.Now()
@@ -164,8 +164,8 @@ func authorizeURL(c *opened, client oauthClient, wait pending, state string) (st
 	params.Set("client_id", client.id)
 	params.Set("redirect_uri", wait.Redirect)
 	params.Set("state", state)
-	if len(c.auth.Scopes) > 0 {
-		params.Set(c.auth.ScopeParam, strings.Join(c.auth.Scopes, c.auth.ScopeSeparator))
+	if scopes := c.scopes(); len(scopes) > 0 {
+		params.Set(c.auth.ScopeParam, strings.Join(scopes, c.auth.ScopeSeparator))
 	}
 	if c.auth.PKCE {
 		params.Set("code_challenge", oauth2.S256ChallengeFromVerifier(wait.Verifier))

@@ -95,8 +95,8 @@ func (s *Service) askDevice(ctx context.Context, actor auth.Actor, c *opened, ep
 // requestDeviceCode asks the service for a code.
 func (s *Service) requestDeviceCode(ctx context.Context, c *opened) (asked DeviceConsent, code string, err error) {
 	params := url.Values{"client_id": {c.client().id}}
-	if len(c.auth.Scopes) > 0 {
-		params.Set(c.auth.ScopeParam, strings.Join(c.auth.Scopes, c.auth.ScopeSeparator))
+	if scopes := c.scopes(); len(scopes) > 0 {
+		params.Set(c.auth.ScopeParam, strings.Join(scopes, c.auth.ScopeSeparator))
 	}
 	if err := setParams(params, c.auth.Params, c.env()); err != nil {
 		return asked, "", err

@@ -286,7 +286,7 @@ func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
 		if err != nil {
 			return tokenAnswer{}, err
 		}
-		assertion, err := signAssertion(c.secrets.Fields, c.Fields["subject"], c.auth.Scopes, endpoint.String())
+		assertion, err := signAssertion(c.secrets.Fields, c.Fields["subject"], c.scopes(), endpoint.String())
 		if err != nil {
 			return tokenAnswer{}, err
 		}
@@ -294,8 +294,8 @@ func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
 		params.Set("assertion", assertion)
 	case !c.auth.NeedsConsent():
 		params.Set("grant_type", "client_credentials")
-		if len(c.auth.Scopes) > 0 {
-			params.Set(c.auth.ScopeParam, strings.Join(c.auth.Scopes, c.auth.ScopeSeparator))
+		if scopes := c.scopes(); len(scopes) > 0 {
+			params.Set(c.auth.ScopeParam, strings.Join(scopes, c.auth.ScopeSeparator))
 		}
 		if err := setParams(params, c.auth.TokenParams, env); err != nil {
 			return tokenAnswer{}, err

@@ -95,8 +95,27 @@ type New struct {
 	Members     []string
 }
 
+// forService returns the input for a connection of the integration whose connections a
+// service uses, such as one of Google for Google Sheets. If no services are chosen, that
+// one is.
+func (s *Service) forService(in New) New {
+	service, ok := s.integrations.Find(in.Integration)
+	if !ok || service.Of == "" {
+		return in
+	}
+	in.Integration = service.Of
+	if field, ok := service.ServicesField(); ok && strings.TrimSpace(in.Fields[field.Name]) == "" {
+		fields := map[string]string{}
+		maps.Copy(fields, in.Fields)
+		fields[field.Name] = service.ID
+		in.Fields = fields
+	}
+	return in
+}
+
 // Create creates a connection of a kind that needs no consent.
 func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Connection, error) {
+	in = s.forService(in)
 	now := clock.Now()
 	c := &opened{Connection: Connection{
 		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition,
@@ -343,9 +362,6 @@ func (s *Service) describe(c Connection) (*integration.Integration, *integration
 	service, ok := s.integrations.Find(c.Integration)
 	if !ok {
 		return nil, nil, fault.Field("/integration", "there is no integration %q%s", c.Integration, s.integrations.Hint(c.Integration))
-	}
-	if service.Of != "" {
-		return nil, nil, fault.Field("/integration", "must be %q: %s uses its connections", service.Of, service.Name)
 	}
 	way, ok := service.Connection.Find(c.Auth)
 	if !ok {

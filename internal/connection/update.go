@@ -181,8 +181,8 @@ func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
 func changesUse(was, now *opened) bool {
 	return now.Integration == "" && !integration.SameUse(was.Definition, now.Definition) ||
 		!maps.Equal(was.Fields, now.Fields) ||
-		!isSubset(now.Hosts, was.Hosts) || !isSubset(now.auth.Scopes, was.auth.Scopes) ||
-		len(now.auth.Scopes) == 0 && len(was.auth.Scopes) > 0 // the service would choose them
+		!isSubset(now.Hosts, was.Hosts) || !isSubset(now.scopes(), was.scopes()) ||
+		len(now.scopes()) == 0 && len(was.scopes()) > 0 // the service would choose them
 }
 
 func isSubset[T comparable](part, whole []T) bool {

@@ -27,6 +27,9 @@ type opened struct {
 	auth    *integration.Auth
 }
 
+// scopes returns the OAuth scopes that the connection asks for.
+func (c *opened) scopes() []string { return c.service.ScopesOf(c.auth, c.Fields) }
+
 // env returns the values that the templates of the integration can read.
 func (c *opened) env() integration.Env {
 	env := integration.Env{Connection: map[string]string{}, Secret: c.secrets.Fields}

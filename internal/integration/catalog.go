@@ -41,6 +41,7 @@ func Load(folder fs.FS) (*Catalog, error) {
 	for _, file := range slices.Sorted(maps.Keys(l.sharing)) {
 		l.compile(file, l.sharing[file])
 	}
+	l.offerServices()
 	if l.problems != nil {
 		return nil, l.problems
 	}

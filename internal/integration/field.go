@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,10 +42,13 @@ const (
 	FormatHostLabel = "host_label" // one part of a host name, such as a subdomain
 	FormatJSON      = "json"       // a JSON object, such as a key file
 	FormatPEM       = "pem"        // a certificate or a key in PEM
+	FormatServices  = "services"   // ids of integrations that use the connection, separated by spaces
 )
 
 // Formats returns the formats of fields.
-func Formats() []string { return []string{FormatHost, FormatHostLabel, FormatJSON, FormatPEM} }
+func Formats() []string {
+	return []string{FormatHost, FormatHostLabel, FormatJSON, FormatPEM, FormatServices}
+}
 
 // The maximum sizes of values in bytes, and the maximum number of secrets of a
 // connection.
@@ -75,7 +79,7 @@ func (f *Field) Check(value string) error {
 		return errors.New("must be valid UTF-8")
 	case f.Format != FormatJSON && f.Format != FormatPEM && strings.ContainsFunc(value, unicode.IsControl):
 		return errors.New("must be a single line without control characters")
-	case len(f.Enum) > 0 && !f.allows(value):
+	case len(f.Enum) > 0 && f.Format != FormatServices && !f.allows(value):
 		return fmt.Errorf("must be one of %s", f.choices())
 	case f.pattern != nil && !f.pattern.MatchString(value):
 		return fmt.Errorf("must have the form %s%s", f.Pattern, f.suchAs())
@@ -96,6 +100,10 @@ func (f *Field) checkFormat(value string) error {
 	case FormatJSON:
 		if strictjson.Check([]byte(value)) != nil || !strings.HasPrefix(strings.TrimSpace(value), "{") {
 			return errors.New("must be a JSON object: paste the whole content of the file")
+		}
+	case FormatServices:
+		if slices.ContainsFunc(splitServices(value), func(id string) bool { return !f.allows(id) }) {
+			return fmt.Errorf("must be one or more of %s, separated by spaces", f.choices())
 		}
 	case FormatPEM:
 		if !strings.Contains(value, "-----BEGIN ") {

@@ -30,7 +30,8 @@ type Integration struct {
 	Rates      []Rate
 	Operations []Operation // in the order of the file
 
-	hosts     []string // of a custom connection, as they were entered
+	hosts     []string       // of a custom connection, as they were entered
+	services  []*Integration // those that use its connections
 	variables variables
 }
 

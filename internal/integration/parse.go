@@ -178,24 +178,6 @@ func (p *parser) integration(m *manifest, of *Integration) *Integration {
 	return out
 }
 
-// share makes an integration use the connections of another one, and what that says
-// about every call.
-func (p *parser) share(m *manifest, of, out *Integration) {
-	c := &m.Connection
-	if c.Auth != nil || c.Fields != nil || c.Hosts != nil || c.Test != nil || c.Learn != nil {
-		p.failf("/connection", "with of, it has no other members than scopes: %s has them", of.Name)
-	}
-	out.Of, out.Connection, out.Errors, out.Rates = of.ID, of.Connection, of.Errors, of.Rates
-	p.shared = of.variables
-	for _, h := range of.Connection.Hosts {
-		p.hosts = append(p.hosts, h.Name.Source())
-	}
-	for i, scope := range c.Scopes {
-		p.require(at("/connection/scopes", strconv.Itoa(i)), scope)
-	}
-	out.Scopes = c.Scopes
-}
-
 func (p *parser) connection(m *manifest, fields [][]Field) Connection {
 	c := &m.Connection
 	out := Connection{Fields: p.fields}

@@ -46,6 +46,9 @@ func (p *parser) field(pointer, name string, f manifestField) Field {
 		}
 		out.Enum = append(out.Enum, Choice(choice))
 	}
+	if f.Format == FormatServices && (f.Secret || f.Default+f.Example+f.Pattern != "" || f.Enum != nil) {
+		p.failf(pointer, "a field with the format services has neither values of its own nor a default: the integrations that use the connection are its values")
+	}
 	if f.Secret && (f.Default != "" || f.Enum != nil) {
 		p.failf(pointer, "a secret field has no default and no enum")
 	}

@@ -4146,7 +4146,7 @@ export interface components {
             }[];
             /** @description A regular expression that the whole value must match. */
             pattern: string | null;
-            /** @description `host` is a host name, optionally with a port, `host_label` one part of a host name, such as a subdomain, `json` a JSON object, such as a key file, and `pem` a certificate or a key in PEM format. */
+            /** @description `host` is a host name, optionally with a port, `host_label` one part of a host name, such as a subdomain, `json` a JSON object, such as a key file, `pem` a certificate or a key in PEM format, and `services` one or more values of `enum`, separated by spaces. */
             format: string | null;
             example: string | null;
         };

@@ -1,0 +1,102 @@
+package integration
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The connections of one integration can be used by several, such as those of Google by
+// Sheets and Gmail: their manifests name it with connection.of, and the scopes that they
+// need. Whoever connects chooses among these services in the field with FormatServices.
+
+// ServicesField returns the field in which people choose services.
+func (i *Integration) ServicesField() (Field, bool) {
+	for _, f := range i.Connection.Fields {
+		if f.Format == FormatServices {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// ScopesOf returns the OAuth scopes of a connection: those of its way to authenticate, and
+// those of the services that were chosen in its fields.
+func (i *Integration) ScopesOf(a *Auth, fields map[string]string) []string {
+	out := slices.Concat(a.Scopes, i.Scopes)
+	field, ok := i.ServicesField()
+	if !ok {
+		return out
+	}
+	chosen := splitServices(fields[field.Name])
+	for _, service := range i.services {
+		if !slices.Contains(chosen, service.ID) {
+			continue
+		}
+		for _, scope := range service.Scopes {
+			if !slices.Contains(out, scope) {
+				out = append(out, scope)
+			}
+		}
+	}
+	return out
+}
+
+// splitServices returns the ids in the value of a field with FormatServices.
+func splitServices(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
+}
+
+// share makes an integration use the connections of another one, and what that says
+// about every call.
+func (p *parser) share(m *manifest, of, out *Integration) {
+	c := &m.Connection
+	if c.Auth != nil || c.Fields != nil || c.Hosts != nil || c.Test != nil || c.Learn != nil {
+		p.failf("/connection", "with of, it has no other members than scopes: %s has them", of.Name)
+	}
+	out.Of, out.Connection, out.Errors, out.Rates = of.ID, of.Connection, of.Errors, slices.Clone(of.Rates)
+	p.shared = of.variables
+	for _, h := range of.Connection.Hosts {
+		p.hosts = append(p.hosts, h.Name.Source())
+	}
+	if _, ok := of.ServicesField(); c.Scopes != nil && !ok {
+		p.failf("/connection/scopes", "nobody could choose them: %s needs a field with the format %s", of.Name, FormatServices)
+	}
+	for i, scope := range c.Scopes {
+		p.require(at("/connection/scopes", strconv.Itoa(i)), scope)
+	}
+	out.Scopes = c.Scopes
+}
+
+// offerServices lets people choose the services that use the connections of an
+// integration. In the field of a service itself, that service is the default.
+func (l *loader) offerServices() {
+	services := map[string][]*Integration{}
+	for _, one := range l.catalog.list {
+		if one.Of != "" {
+			services[one.Of] = append(services[one.Of], one)
+		}
+	}
+	for id, users := range services {
+		of, _ := l.catalog.Find(id)
+		of.services = users
+		var choices []Choice
+		for _, service := range users {
+			choices = append(choices, Choice{service.ID, service.Name})
+		}
+		of.Connection.offer(choices, "")
+		for _, service := range users {
+			service.Connection.offer(choices, service.ID)
+		}
+	}
+}
+
+// offer sets the choices of the field with FormatServices.
+func (c *Connection) offer(choices []Choice, chosen string) {
+	c.Fields = slices.Clone(c.Fields) // shared by all services
+	for i := range c.Fields {
+		if f := &c.Fields[i]; f.Format == FormatServices {
+			f.Enum, f.Default = choices, chosen
+		}
+	}
+}
