@@ -88,6 +88,27 @@ describe("connecting a service", () => {
 		expect(sent?.body).toEqual({ name: "shop-2", auth: "api_key", fields: { token: "abc" }, integration: "shop" });
 	});
 
+	it("asks which services use it, and proposes the one that was chosen", async () => {
+		const services = { ...field, name: "services", title: "Services", secret: false, format: "services" };
+		const choices = ["Calendar", "Mail", "Tables"].map((label) => ({ value: label.toLowerCase(), label }));
+		const [shop] = integrations.data;
+		const way = { ...shop?.auth[0], fields: [{ ...services, default: "mail", enum: choices }] };
+		const { screen, user, calls } = await open({
+			"GET /v1/integrations": { data: [{ ...shop, id: "mail", name: "Mail", auth: [way] }], next_cursor: null },
+			"POST /v1/connections": connection,
+		});
+		await user.click(await screen.findByRole("button", { name: "Mail" }));
+		const box = (name: string) => screen.getByRole<HTMLInputElement>("checkbox", { name });
+		expect(["Calendar", "Mail", "Tables"].map((name) => box(name).checked)).toEqual([false, true, false]);
+		const connect = screen.getByRole<HTMLButtonElement>("button", { name: "Connect" });
+		await user.click(box("Mail"));
+		expect(connect.disabled).toBe(true);
+		for (const name of ["Tables", "Calendar"]) await user.click(box(name));
+		await user.click(connect);
+		const sent = () => calls.find(({ method }) => method === "POST")?.body;
+		await vi.waitFor(() => expect(sent()).toMatchObject({ fields: { services: "calendar tables" } }));
+	});
+
 	it("by consent asks an owner for the OAuth app, then waits for the other window", async () => {
 		const opened = vi.spyOn(window, "open").mockReturnValue(null);
 		let hasApp = false;

@@ -1,5 +1,5 @@
 import { type ApiError, toApiError } from "@/api/error";
-import { Field, NativeSelect, TextArea, TextInput } from "@/ui/field";
+import { Checkbox, Field, NativeSelect, TextArea, TextInput } from "@/ui/field";
 import { toast } from "@/ui/toast";
 import type { InputField } from "./data";
 
@@ -43,6 +43,7 @@ interface ControlProps {
 }
 
 function FieldControl({ field, value, onChange }: ControlProps) {
+	if (field.format === "services") return <Services field={field} value={value} onChange={onChange} />;
 	if (field.enum.length > 0) {
 		const none = { value: "", label: field.required ? "Choose…" : "Not set" };
 		return (
@@ -64,6 +65,30 @@ function FieldControl({ field, value, onChange }: ControlProps) {
 			placeholder={field.example ? `such as ${field.example}` : undefined}
 			onChange={(event) => onChange(event.target.value)}
 		/>
+	);
+}
+
+/** Services is a choice of those that use the connection: their ids, separated by spaces. */
+function Services({ field, value, onChange }: ControlProps) {
+	const chosen = value.split(/[\s,]+/);
+	const flip = (id: string, on: boolean) =>
+		onChange(
+			field.enum
+				.map((one) => one.value)
+				.filter((one) => (one === id ? on : chosen.includes(one)))
+				.join(" "),
+		);
+	return (
+		<fieldset aria-label={field.title} className="grid grid-cols-2 gap-x-3 gap-y-1 py-1">
+			{field.enum.map((service) => (
+				<Checkbox
+					key={service.value}
+					label={service.label}
+					checked={chosen.includes(service.value)}
+					onChange={(event) => flip(service.value, event.target.checked)}
+				/>
+			))}
+		</fieldset>
 	);
 }
 
