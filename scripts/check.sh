@@ -19,7 +19,7 @@ changed() {
 # without a package in its directory, such as a migration or a file in testdata,
 # belongs to the package above it.
 changed_packages() {
-	grep -vE '^(web/(src|e2e|node_modules)|tools|docs|scripts)/' "$scratch/changed" |
+	grep -vE '^(web/(src|e2e|node_modules)|test/oracles/google|tools|docs|scripts)/' "$scratch/changed" |
 		while read -r file; do
 			dir=$(dirname "$file")
 			while ! ls "$dir"/*.go >/dev/null 2>&1 && [ "$dir" != . ]; do dir=$(dirname "$dir"); done

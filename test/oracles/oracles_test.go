@@ -27,36 +27,40 @@ func TestRecordings(t *testing.T) {
 	if _, err := os.Stat("node_modules"); err != nil {
 		t.Fatal("run `npm ci --ignore-scripts` in test/oracles first; `make test-long` does it")
 	}
-	node(t, "node_modules/typescript/bin/tsc") // clients send names that they do not know
+	record(t, "node", "node_modules/typescript/bin/tsc") // clients send names that they do not know
 	out := t.TempDir()
-	if *update {
-		out = integrations
+	record(t, "node", "record.mjs", out)
+	record(t, "go", "-C", "google", "run", ".", out)
+	recorded, err := filepath.Glob(filepath.Join(out, "*"))
+	if err != nil || len(recorded) == 0 {
+		t.Fatalf("nothing was recorded: %v", err)
 	}
-	node(t, "record.mjs", out)
-	scripts, err := filepath.Glob("services/*.mjs")
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("there are no services: %v", err)
-	}
-	for _, script := range scripts {
-		id := strings.TrimSuffix(filepath.Base(script), ".mjs")
-		if diff := cmp.Diff(read(t, filepath.Join(integrations, id)), read(t, filepath.Join(out, id))); diff != "" {
-			t.Errorf("%s: the recordings differ from what the client sends; repair the manifest or run `go test ./test/oracles -update` (-committed +recorded):\n%s", id, diff)
+	for _, dir := range recorded {
+		committed := filepath.Join(integrations, filepath.Base(dir), "recordings.json")
+		text := read(t, filepath.Join(dir, "recordings.json"))
+		if *update {
+			if err := os.WriteFile(committed, []byte(text), 0o644); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(read(t, committed), text); diff != "" {
+			t.Errorf("%s: the recordings differ from what the client sends; repair the manifest or run `go test ./test/oracles -update` (-committed +recorded):\n%s", filepath.Base(dir), diff)
 		}
 	}
 }
 
-// node runs a script.
-func node(t *testing.T, script string, args ...string) {
+// record runs a command that writes recordings, or checks what does.
+func record(t *testing.T, name string, args ...string) {
 	t.Helper()
-	text, err := exec.CommandContext(t.Context(), "node", append([]string{script}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, text)
+	if text, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text)
 	}
 }
 
-func read(t *testing.T, dir string) string {
+func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "recordings.json"))
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Error(err)
 	}

@@ -301,13 +301,14 @@ longTest("an owner adds an OAuth app in the dialog that connects the service", a
 		await route.fulfill({ contentType: "text/html", body });
 	});
 	await page.goto("/connections?new=1");
-	await page.getByRole("button", { name: "Google" }).click();
+	await page.getByRole("button", { name: "Google Sheets" }).click();
+	expect(await page.getByRole("checkbox", { name: "Google Sheets" }).isChecked()).toBe(true);
 	await page.getByText("How to register the OAuth app").click();
 	await page.getByText(`${server.url}/ui/v1/oauth/callback`).waitFor();
 	await shoot(page, "connections-google");
 	watched.expect("409");
-	await page.getByRole("button", { name: "Continue to Google" }).click();
-	await page.getByRole("dialog", { name: "Set up Google" }).waitFor();
+	await page.getByRole("button", { name: "Continue to Google Sheets" }).click();
+	await page.getByRole("dialog", { name: "Set up Google Sheets" }).waitFor();
 	await page.getByLabel("Client ID").fill("1234.apps.googleusercontent.com");
 	await page.getByLabel("Client secret").fill("a client secret");
 	await shoot(page, "connections-google-app");

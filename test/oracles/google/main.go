@@ -1,0 +1,230 @@
+// Command google records what Google's own clients for Go send for the tests of
+// integrations, like record.mjs beside it does with clients for Node.
+//
+//	go run . DIR
+//
+// writes DIR/<service>/recordings.json. It is a module of its own, so that the clients and
+// what they need stay out of the product.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/oauth2"
+)
+
+// accessToken is made up.
+const accessToken = "ya29.made-up"
+
+// operations do the operations of an integration with the client of the vendor, as a
+// person would. They get the input of a test as JSON.
+type operations map[string]func(ctx context.Context, client *http.Client, input []byte) error
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: go run . DIR")
+	}
+	for id, service := range map[string]operations{"google_sheets": sheetsOperations} {
+		if err := record(os.Args[1], id, service); err != nil {
+			log.Fatalf("%s: %v", id, err)
+		}
+	}
+}
+
+type test struct {
+	Name      string `yaml:"name"`
+	Input     any    `yaml:"input"`
+	Error     any    `yaml:"error"`
+	Exchanges []struct {
+		Answer answer `yaml:"answer"`
+	} `yaml:"exchanges"`
+}
+
+type answer struct {
+	Status int `yaml:"status"`
+	JSON   any `yaml:"json"`
+}
+
+// recording and request are those of recordings.json; see replay.Recordings.
+type recording struct {
+	Operation string     `json:"operation"`
+	Test      string     `json:"test"`
+	Requests  []*request `json:"requests"`
+}
+
+type request struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Query   map[string]any    `json:"query,omitempty"`
+	Headers map[string]string `json:"headers"`
+	JSON    json.RawMessage   `json:"json,omitempty"`
+}
+
+// record writes the recordings of a service.
+func record(dir, id string, service operations) error {
+	text, err := os.ReadFile(filepath.Join("../../../integrations", id, "tests.yaml"))
+	if err != nil {
+		return err
+	}
+	var tests struct {
+		Operations yaml.Node `yaml:"operations"`
+	}
+	if err := yaml.Unmarshal(text, &tests); err != nil {
+		return err
+	}
+	var recordings []recording
+	for i := 0; i < len(tests.Operations.Content); i += 2 { // in the order of the file
+		name := tests.Operations.Content[i].Value
+		var list []test
+		if err := tests.Operations.Content[i+1].Decode(&list); err != nil {
+			return err
+		}
+		do, ok := service[name]
+		if !ok {
+			return fmt.Errorf("%s is missing", name)
+		}
+		for _, t := range list {
+			requests, err := t.record(do)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", name, t.Name, err)
+			}
+			recordings = append(recordings, recording{name, t.Name, requests})
+		}
+	}
+	return write(filepath.Join(dir, id), recordings)
+}
+
+// record does an operation with the answers of a test.
+func (t test) record(do func(context.Context, *http.Client, []byte) error) ([]*request, error) {
+	input, err := json.Marshal(t.Input)
+	if err != nil {
+		return nil, err
+	}
+	r := &recorder{test: t, requests: []*request{}}
+	token := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: accessToken})
+	err = do(context.Background(), &http.Client{Transport: &oauth2.Transport{Source: token, Base: r}}, input)
+	if (err != nil) != (t.Error != nil) {
+		return nil, fmt.Errorf("the client's error is %v, that of the test %v", err, t.Error)
+	}
+	if len(r.requests) != len(t.Exchanges) {
+		return nil, fmt.Errorf("the client sends %d requests, the test expects %d", len(r.requests), len(t.Exchanges))
+	}
+	return r.requests, nil
+}
+
+// recorder takes the place of the servers: it sends the answers of a test, in their order.
+type recorder struct {
+	test     test
+	requests []*request
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *recorder) RoundTrip(in *http.Request) (*http.Response, error) {
+	if len(r.requests) == len(r.test.Exchanges) {
+		return nil, fmt.Errorf("no answer is left for %s %s", in.Method, in.URL)
+	}
+	given := r.test.Exchanges[len(r.requests)].Answer
+	one, err := read(in)
+	if err != nil {
+		return nil, err
+	}
+	r.requests = append(r.requests, one)
+	body, err := json.Marshal(given.JSON)
+	if err != nil {
+		return nil, err
+	}
+	if given.Status == 0 {
+		given.Status = http.StatusOK
+	}
+	return &http.Response{
+		StatusCode: given.Status, Request: in, Body: io.NopCloser(bytes.NewReader(body)), Header: http.Header{"Content-Type": {"application/json"}},
+	}, nil
+}
+
+// read returns a request as recordings have it. The client always asks for JSON without
+// spaces (alt, prettyPrint), which is no part of the operations.
+func read(in *http.Request) (*request, error) {
+	out := &request{Method: in.Method, Headers: map[string]string{"authorization": in.Header.Get("Authorization")}, Query: map[string]any{}}
+	for name, values := range in.URL.Query() {
+		switch {
+		case name == "alt" || name == "prettyPrint":
+		case len(values) == 1:
+			out.Query[name] = values[0]
+		default:
+			out.Query[name] = values
+		}
+	}
+	url := *in.URL
+	url.RawQuery = ""
+	out.URL = url.String()
+	if in.Body == nil {
+		return out, nil
+	}
+	body, err := io.ReadAll(in.Body)
+	if err != nil || len(body) == 0 {
+		return out, err
+	}
+	if !strings.Contains(in.Header.Get("Content-Type"), "json") {
+		return nil, fmt.Errorf("the body is %s", in.Header.Get("Content-Type"))
+	}
+	out.JSON = bytes.TrimSpace(body)
+	return out, nil
+}
+
+// write writes a request per line.
+func write(dir string, recordings []recording) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "{\n  \"client\": %q,\n  \"auth\": \"oauth2\",\n  \"secrets\": {\n    \"access_token\": %q\n  },\n  \"recordings\": [\n", version(), accessToken)
+	for i, one := range recordings {
+		fmt.Fprintf(&out, "    {\"operation\":%s,\"test\":%s,\"requests\":[\n", encode(one.Operation), encode(one.Test))
+		for j, request := range one.Requests {
+			fmt.Fprintf(&out, "      %s%s\n", encode(request), comma(j, len(one.Requests)))
+		}
+		fmt.Fprintf(&out, "    ]}%s\n", comma(i, len(recordings)))
+	}
+	out.WriteString("  ]\n}\n")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "recordings.json"), out.Bytes(), 0o644)
+}
+
+func comma(i, count int) string {
+	if i < count-1 {
+		return ","
+	}
+	return ""
+}
+
+func encode(value any) []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic(err) // it consists of texts and JSON
+	}
+	return bytes.TrimSpace(out.Bytes())
+}
+
+// version returns the name and the version of the client.
+func version() string {
+	const client = "google.golang.org/api"
+	info, _ := debug.ReadBuildInfo()
+	for _, dependency := range info.Deps {
+		if dependency.Path == client {
+			return client + " " + strings.TrimPrefix(dependency.Version, "v")
+		}
+	}
+	return client
+}
