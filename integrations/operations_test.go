@@ -1,6 +1,7 @@
 package integrations_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stepmill/stepmill/integrations"
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/operation/replay"
 )
@@ -24,15 +26,7 @@ func TestOperations(t *testing.T) {
 		}
 		t.Run(i.ID, func(t *testing.T) {
 			t.Parallel()
-			text, err := fs.ReadFile(integrations.Files, i.ID+"/tests.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			tests, err := replay.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			problems, untested := replay.Run(t.Context(), all, i, tests, recordings(t, i.ID))
+			problems, untested := replay.Run(t.Context(), all, i, tests(t, i.ID), recordings(t, i.ID))
 			for _, problem := range problems {
 				t.Error(problem)
 			}
@@ -40,6 +34,61 @@ func TestOperations(t *testing.T) {
 				t.Errorf("these operations have no test: %q", untested)
 			}
 		})
+	}
+}
+
+// tests returns those of an integration.
+func tests(t *testing.T, id string) *replay.Tests {
+	t.Helper()
+	text, err := fs.ReadFile(integrations.Files, id+"/tests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := replay.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Every item that the tests of a list return has a value and a label for dropdowns.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for _, i := range catalog(t).List() {
+		for _, o := range i.Operations {
+			if o.Option == nil || o.Output != nil { // its output need not be the items
+				continue
+			}
+			items := 0
+			for _, test := range tests(t, i.ID).Operations[o.Name] {
+				var output struct {
+					Items []any `json:"items"`
+				}
+				if test.Error == nil && json.Unmarshal(test.Output, &output) != nil {
+					t.Errorf("%s.%s, %s: the output has no items", i.ID, o.Name, test.Name)
+				}
+				for _, item := range output.Items {
+					items++
+					checkOption(t, i.ID+"."+o.Name, o.Option, item)
+				}
+			}
+			if items == 0 {
+				t.Errorf("%s.%s: no test returns an item", i.ID, o.Name)
+			}
+		}
+	}
+}
+
+func checkOption(t *testing.T, name string, option *integration.Option, item any) {
+	t.Helper()
+	env := integration.Env{More: map[string]any{"item": item}}
+	value, err := env.Eval(option.Value)
+	if err != nil || value == nil || value == "" {
+		t.Errorf("%s: the value of %v is %v, error %v", name, item, value, err)
+	}
+	label, err := env.Eval(option.Label)
+	if text, ok := label.(string); err != nil || !ok || text == "" {
+		t.Errorf("%s: the label of %v is %v, error %v", name, item, label, err)
 	}
 }
 
