@@ -487,6 +487,28 @@ operations:
 	})
 }
 
+// A request that has to wait takes nothing from the other rates.
+func TestRatesOfARequestThatWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const manifest = `
+rate: [{remaining: "int(headers['x-left'])", reset: "int(headers['x-reset'])"}]
+operations:
+  send: {title: Send, request: {method: POST, path: /send, json: {}}, rate: [{requests: 2, every: 1m}]}
+`
+		h := newHarness(t, manifest, answer(200, `{}`, "X-Left", "0", "X-Reset", "3"), answer(200, `{}`))
+		for i, waits := range []bool{false, true, false} {
+			result, err := h.entry("send").Action.Run(t.Context(), request(nil))
+			if err != nil || (result.Wait != nil) != waits {
+				t.Fatalf("request %d: %+v, %v", i+1, result.Wait, err)
+			}
+			if waits {
+				time.Sleep(result.Wait.For)
+			}
+		}
+	})
+}
+
 // A step gets nothing done with a connection of another service.
 func TestConnectionOfAnotherService(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,7 @@ func (e *execution) bucketOf(r rule, per string) bucketKey {
 // long, it returns a wait of the step.
 func (e *execution) awaitTurn(ctx context.Context, call *integration.Call) (*action.Result, error) {
 	env := e.env(call)
-	var pause time.Duration
+	var turns []turn
 	for _, r := range e.rules() {
 		per := ""
 		if r.Per != nil {
@@ -75,8 +75,9 @@ func (e *execution) awaitTurn(ctx context.Context, call *integration.Call) (*act
 			}
 			per = fmt.Sprint(value)
 		}
-		pause = max(pause, e.actions.rates.take(e.bucketOf(r, per), r.Rate))
+		turns = append(turns, turn{e.bucketOf(r, per), r.Rate})
 	}
+	pause := e.actions.rates.take(turns)
 	switch {
 	case pause <= 0:
 		return nil, nil
@@ -91,25 +92,43 @@ func (e *execution) awaitTurn(ctx context.Context, call *integration.Call) (*act
 	return &result, err
 }
 
+// turn is a rate that applies to a request.
+type turn struct {
+	bucketKey
+	integration.Rate
+}
+
 // take reserves a request, and returns how long it has to wait. A request that would
 // have to wait as a step reserves nothing: it asks again.
-func (l *limiter) take(key bucketKey, r integration.Rate) time.Duration {
+func (l *limiter) take(turns []turn) time.Duration {
 	now := clock.Monotonic()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.bucket(key, now)
-	if b.next.Before(now) {
-		b.next = now
+	var pause time.Duration
+	for _, t := range turns {
+		b := l.bucket(t.bucketKey, now)
+		if b.next.Before(now) {
+			b.next = now
+		}
+		pause = max(pause, b.next.Add(t.interval()).Sub(now)-t.Every) // a burst of Requests is allowed
 	}
-	if r.Requests == 0 { // what the last answer says
-		return b.next.Sub(now)
+	if pause > longestPause {
+		return pause
 	}
-	interval := r.Every / time.Duration(r.Requests)
-	pause := b.next.Add(interval).Sub(now) - r.Every // a burst of Requests is allowed
-	if pause <= longestPause {
-		b.next = b.next.Add(interval)
+	for _, t := range turns {
+		b := l.bucket(t.bucketKey, now)
+		b.next = b.next.Add(t.interval())
 	}
 	return pause
+}
+
+// interval returns what one request takes of a rate. A rate that the answers of the
+// service tell is used up only when they say so.
+func (t turn) interval() time.Duration {
+	if t.Requests == 0 {
+		return 0
+	}
+	return t.Every / time.Duration(t.Requests)
 }
 
 // bucket returns the bucket of a key. If there are too many, those that allow a request
