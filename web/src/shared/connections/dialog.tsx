@@ -52,11 +52,7 @@ function Services({ onChoose }: { onChoose: (service: Integration | null) => voi
 	const { data, error, refetch } = useIntegrations();
 	if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
 	if (!data) return <SkeletonRows rows={4} />;
-	// Those that share the connections of another service have none of their own.
-	const found = matchIntegrations(
-		data.filter(({ id, connection }) => id === connection),
-		text,
-	);
+	const found = matchIntegrations(data, text);
 	const categories = [...new Set(found.map(({ category }) => category))].sort();
 	return (
 		<>

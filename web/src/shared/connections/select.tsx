@@ -12,6 +12,8 @@ interface ConnectionSelectProps {
 	onChange: (name: string) => void;
 	/** The integration that the connection must belong to, if any. */
 	integration?: string;
+	/** The service that a new connection is for: the integration, or one that shares its connections. */
+	service?: string;
 }
 
 function labelOf({ name, status }: Connection, isOpen: boolean): string {
@@ -20,7 +22,7 @@ function labelOf({ name, status }: Connection, isOpen: boolean): string {
 }
 
 /** ConnectionSelect selects a connection by name, or makes a new one and selects it. */
-export function ConnectionSelect({ value, onChange, integration }: ConnectionSelectProps) {
+export function ConnectionSelect({ value, onChange, integration, service }: ConnectionSelectProps) {
 	const [open, setOpen] = useState(false);
 	const write = useMay("write");
 	const { data } = useConnections();
@@ -47,7 +49,7 @@ export function ConnectionSelect({ value, onChange, integration }: ConnectionSel
 			{write && <Button onClick={() => setOpen(true)}>New connection…</Button>}
 			{open && (
 				<ConnectDialog
-					{...(integration && { integration })}
+					{...(service && { integration: service })}
 					onClose={() => setOpen(false)}
 					onConnected={({ name }) => {
 						setOpen(false);

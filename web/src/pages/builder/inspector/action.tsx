@@ -40,7 +40,12 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 			{(!actions || (action === undefined && step.uses)) && <SkeletonRows rows={3} />}
 			{problem && <p className="text-12 break-words text-failed">{problem}</p>}
 			{action?.integration && (
-				<ConnectionField value={step.connection} pointer={pointer} integration={action.integration} />
+				<ConnectionField
+					value={step.connection}
+					pointer={pointer}
+					integration={action.integration}
+					service={action.name.slice(0, action.name.indexOf("."))}
+				/>
 			)}
 			{action && (
 				<SchemaForm

@@ -52,8 +52,8 @@ describe("the connection of a step", () => {
 		expect(screen.queryByRole("combobox", { name: "Connection" })).toBeNull();
 	});
 
-	it("is one of the integration whose operation it is", async () => {
-		const step = { id: "one", uses: "chat.send" };
+	it("is one of the integration that the service of the operation shares", async () => {
+		const step = { id: "one", uses: "chat_rooms.send" };
 		const of = (name: string, integration: string) => ({
 			...connection,
 			id: name,
@@ -61,19 +61,24 @@ describe("the connection of a step", () => {
 			integration,
 			status: "connected",
 		});
-		const { screen } = await renderBuilder(
+		const service = { id: "chat_rooms", name: "Chat rooms", category: "communication", docs: "https://chat.example" };
+		const rooms = { ...service, keywords: [], connection: "chat", operations: [], hosts: [], auth: [] };
+		const { screen, user } = await renderBuilder(
 			<ActionForm step={step} pointer="/steps/0" />,
 			{ steps: [step] },
 			{
 				answers: {
 					...answers(),
-					"GET /v1/actions/chat.send": { ...action("chat.send", true), integration: "chat" },
+					"GET /v1/actions/chat_rooms.send": { ...action("chat_rooms.send", true), integration: "chat" },
 					"GET /v1/connections": { data: [of("team", "chat"), of("other", "mail")], next_cursor: null },
+					"GET /v1/integrations": { data: [rooms], next_cursor: null },
 				},
 			},
 		);
 		await screen.findByRole("option", { name: "team" });
 		expect(screen.queryByRole("option", { name: "other" })).toBeNull();
+		await user.click(screen.getByRole("button", { name: "New connection…" }));
+		await screen.findByRole("dialog", { name: /Chat rooms/ });
 	});
 
 	it("says that it must be reconnected, and offers that", async () => {

@@ -13,10 +13,12 @@ interface ConnectionFieldProps {
 	pointer: string;
 	/** The integration that the connection must belong to, if any. */
 	integration?: string;
+	/** The service that a new connection is for. */
+	service?: string;
 }
 
 /** ConnectionField selects the connection that authenticates a step or a trigger. */
-export function ConnectionField({ value, pointer, integration }: ConnectionFieldProps) {
+export function ConnectionField({ value, pointer, integration, service }: ConnectionFieldProps) {
 	const editor = useEditor();
 	const at = `${pointer}/connection`;
 	const problem = useProblem(at, true);
@@ -30,6 +32,7 @@ export function ConnectionField({ value, pointer, integration }: ConnectionField
 				<ConnectionSelect
 					value={value ?? ""}
 					{...(integration && { integration })}
+					{...(service && { service })}
 					onChange={(name) => editor.setField(at, name || undefined)}
 				/>
 			</Field>
