@@ -2,7 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, got } from "@/api/client";
 import { useLiveQueries } from "@/live/hooks";
-import { type KnownActions, useOperations, useActions as useOwnActions } from "@/pages/builder/picker/actions";
+import {
+	foreignNames,
+	type KnownActions,
+	useOperations,
+	useActions as useOwnActions,
+} from "@/pages/builder/picker/actions";
 import { useDocument } from "@/pages/builder/state";
 import { allSteps, type JsonObject } from "@/shared/workflow/model";
 import type { JsonSchema } from "../inspector/form/schema";
@@ -13,16 +18,16 @@ const forever = { staleTime: Number.POSITIVE_INFINITY };
 export function useActions(): KnownActions | undefined {
 	const { data } = useOwnActions();
 	const { steps } = useDocument();
-	const used = useMemo(() => {
-		const own = new Set(data?.map(({ name }) => name));
-		const names = allSteps(steps).flatMap(({ uses }) => (uses && !own.has(uses) ? [uses] : []));
-		return data ? [...new Set(names)].sort() : [];
+	const { wanted, unknown } = useMemo(() => {
+		const names = new Set(allSteps(steps).flatMap(({ uses }) => (uses ? [uses] : [])));
+		return foreignNames([...names], data);
 	}, [data, steps]);
-	const operations = useOperations(used);
-	return useMemo(
-		() => data && new Map([...data.map((action) => [action.name, action] as const), ...operations]),
-		[data, operations],
-	);
+	const operations = useOperations(wanted);
+	return useMemo(() => {
+		if (!data) return undefined;
+		const own = data.map((action) => [action.name, action] as const);
+		return new Map([...own, ...unknown.map((name) => [name, null] as const), ...operations]);
+	}, [data, unknown, operations]);
 }
 
 /** useFormat returns the JSON Schema of the workflow format, for everything except action inputs. */

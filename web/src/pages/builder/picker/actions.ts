@@ -28,6 +28,22 @@ export function useActions() {
 /** What is known about actions by name: null for one that does not exist. Missing ones are not known yet. */
 export type KnownActions = ReadonlyMap<string, Action | null>;
 
+/**
+ * foreignNames divides names of actions that are not Stepmill's own into those that may be operations of a service,
+ * and those that are unknown: nothing is asked about `log.wri` while somebody types it.
+ */
+export function foreignNames(names: readonly string[], own: readonly Action[] | undefined) {
+	const actions = new Set(own?.map(({ name }) => name));
+	const families = new Set([...actions].map(familyOf));
+	const foreign = own ? names.filter((name) => !actions.has(name)).sort() : [];
+	const mayExist = (name: string) => operationName.test(name) && !families.has(familyOf(name));
+	return { wanted: foreign.filter(mayExist), unknown: foreign.filter((name) => !mayExist(name)) };
+}
+
+const operationName = /^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*(@[2-9])?$/;
+
+const familyOf = (name: string) => name.slice(0, name.indexOf("."));
+
 /** useOperations returns the operations of integrations with these names. Each is loaded when it is first needed. */
 export function useOperations(names: readonly string[]): KnownActions {
 	return useQueries({
