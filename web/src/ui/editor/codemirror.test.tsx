@@ -1,4 +1,4 @@
-import type { EditorView } from "@codemirror/view";
+import { type EditorView, runScopeHandlers } from "@codemirror/view";
 import { act, render } from "@testing-library/react";
 import { useLayoutEffect, useState } from "react";
 import { expect, it } from "vitest";
@@ -23,4 +23,15 @@ it("keeps a key that is pressed while the page still handles the previous one", 
 	render(<Form />);
 	await act(async () => type("a"));
 	expect(view.state.doc.toString()).toBe("ab");
+});
+
+it("indents a new line of a text that is too long to be parsed at once", async () => {
+	const text = `steps:\n${"  - id: a\n    uses: log.write\n".repeat(20_000)}  - id: b`;
+	const onReady = (ready: EditorView) => {
+		view = ready;
+	};
+	render(<CodeMirror label="Text" language="yaml" value={text} onReady={onReady} />);
+	await act(async () => view.dispatch({ selection: { anchor: text.length } }));
+	runScopeHandlers(view, new KeyboardEvent("keydown", { key: "Enter" }), "editor");
+	expect(view.state.doc.lineAt(view.state.selection.main.head).text).toBe("    ");
 });

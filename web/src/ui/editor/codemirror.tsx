@@ -4,7 +4,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { javascript } from "@codemirror/lang-javascript";
 import { json } from "@codemirror/lang-json";
 import { yaml } from "@codemirror/lang-yaml";
-import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language";
+import { bracketMatching, forceParsing, indentOnInput, indentUnit } from "@codemirror/language";
 import { linter, lintKeymap } from "@codemirror/lint";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
@@ -27,6 +27,20 @@ const leave = keymap.of([
 		key: "Escape",
 		run: (view) => {
 			view.contentDOM.blur();
+			return false;
+		},
+	},
+]);
+
+/**
+ * The indentation of a new line depends on the syntax before it. CodeMirror parses while it is idle, so in a long text
+ * or on a busy machine that is not known yet, and the line would be indented like the one above.
+ */
+const parseBeforeNewLine = keymap.of([
+	{
+		key: "Enter",
+		run: (view) => {
+			forceParsing(view, view.state.selection.main.to, 5_000);
 			return false;
 		},
 	},
@@ -83,6 +97,7 @@ export default function CodeMirror(props: CodeEditorProps) {
 					autocompletion(),
 					changing.current.of(settings(start, first.current)),
 					lines(start),
+					parseBeforeNewLine,
 					keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
 					editorTheme,
 					EditorView.updateListener.of((update) => {
