@@ -539,7 +539,7 @@ longTest("an operation of a service is found, and asks for its connection", asyn
 	const id = await opened("Alerts");
 	await page.getByRole("button", { name: "What happens first?" }).click();
 	await page.getByRole("combobox", { name: "Search actions" }).fill("telegram");
-	await page.getByRole("option", { name: /Send a photo/ }).waitFor();
+	await page.getByRole("option", { name: "Send a photo Telegram" }).waitFor();
 	await shoot(page, "picker-operations");
 	await page.getByRole("combobox", { name: "Search actions" }).fill("send telegram message");
 	await page.keyboard.press("Enter");

@@ -65,7 +65,7 @@ longTest("a custom connection with an API key is made and tested", async () => {
 	const { page } = watched;
 	await page.getByText("No connections yet").waitFor();
 	await page.getByRole("button", { name: "New connection" }).first().click();
-	await page.getByRole("button", { name: "Google" }).waitFor();
+	await page.getByRole("button", { name: "Google", exact: true }).waitFor();
 	await shoot(page, "connections-services");
 	await page.getByRole("button", { name: "Custom connection" }).click();
 	await page.getByLabel("Name (required)").fill("shop");
