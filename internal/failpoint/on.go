@@ -85,8 +85,12 @@ func parse(text string) (*rule, error) {
 	return r, err
 }
 
-// blockWhile waits as long as a file exists.
+// blockWhile waits as long as a file exists. Another file, with .reached at the end of its
+// name, tells the test that something is blocked.
 func blockWhile(file string) {
+	if _, err := os.Stat(file); err == nil {
+		_ = os.WriteFile(file+".reached", nil, 0o600) // the test fails if it is missing
+	}
 	for {
 		if _, err := os.Stat(file); err != nil {
 			return

@@ -244,6 +244,10 @@ func TestLogExceedsLimit(t *testing.T) {
 				Dir: dir, Env: l.env, Failpoint: "during_check:block=" + hold, Args: []string{"--metrics-listen", "127.0.0.1:0"}, CountLines: []string{message},
 			})
 			s.Key = key
+			harness.Eventually(t, "the check holds the log", func() bool {
+				_, err := os.Stat(hold + ".reached")
+				return err == nil
+			})
 			metric := func(value string) bool {
 				text := s.Metrics(t).Expect(t, http.StatusOK, "GET", "/metrics", nil).Body
 				return strings.Contains(string(text), `stepmill_warnings{reason="log_size"} `+value+"\n")
