@@ -164,9 +164,7 @@ func authorizeURL(c *opened, client oauthClient, wait pending, state string) (st
 	params.Set("client_id", client.id)
 	params.Set("redirect_uri", wait.Redirect)
 	params.Set("state", state)
-	if scopes := c.scopes(); len(scopes) > 0 {
-		params.Set(c.auth.ScopeParam, strings.Join(scopes, c.auth.ScopeSeparator))
-	}
+	c.setScopes(params)
 	if c.auth.PKCE {
 		params.Set("code_challenge", oauth2.S256ChallengeFromVerifier(wait.Verifier))
 		params.Set("code_challenge_method", "S256")

@@ -95,9 +95,7 @@ func (s *Service) askDevice(ctx context.Context, actor auth.Actor, c *opened, ep
 // requestDeviceCode asks the service for a code.
 func (s *Service) requestDeviceCode(ctx context.Context, c *opened) (asked DeviceConsent, code string, err error) {
 	params := url.Values{"client_id": {c.client().id}}
-	if scopes := c.scopes(); len(scopes) > 0 {
-		params.Set(c.auth.ScopeParam, strings.Join(scopes, c.auth.ScopeSeparator))
-	}
+	c.setScopes(params)
 	if err := setParams(params, c.auth.Params, c.env()); err != nil {
 		return asked, "", err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -294,9 +293,7 @@ func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
 		params.Set("assertion", assertion)
 	case !c.auth.NeedsConsent():
 		params.Set("grant_type", "client_credentials")
-		if scopes := c.scopes(); len(scopes) > 0 {
-			params.Set(c.auth.ScopeParam, strings.Join(scopes, c.auth.ScopeSeparator))
-		}
+		c.setScopes(params)
 		if err := setParams(params, c.auth.TokenParams, env); err != nil {
 			return tokenAnswer{}, err
 		}

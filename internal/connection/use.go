@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -29,6 +31,13 @@ type opened struct {
 
 // scopes returns the OAuth scopes that the connection asks for.
 func (c *opened) scopes() []string { return c.service.ScopesOf(c.auth, c.Fields) }
+
+// setScopes adds the scopes to the parameters of a request, if there are any.
+func (c *opened) setScopes(params url.Values) {
+	if scopes := c.scopes(); len(scopes) > 0 {
+		params.Set(c.auth.ScopeParam, strings.Join(scopes, c.auth.ScopeSeparator))
+	}
+}
 
 // env returns the values that the templates of the integration can read.
 func (c *opened) env() integration.Env {

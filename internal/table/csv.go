@@ -22,8 +22,9 @@ import (
 const MaxImport = MaxWrites
 
 // ParseCSV reads the rows of an import. The first line names the columns, and its
-// separators are those of all lines; columns that it does not name are null. An empty field is null, except in a required text column. Every error names
-// the line and the column of the file.
+// separators are those of all lines; columns that it does not name are null. An empty
+// field is null, except in a required text column. Every error names the line and the
+// column of the file.
 func (t Table) ParseCSV(data []byte, at time.Time) (Import, error) {
 	reader := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
 	reader.Comma = csvSeparator(data)
