@@ -18,10 +18,12 @@ const forever = { staleTime: Number.POSITIVE_INFINITY };
 export function useActions(): KnownActions | undefined {
 	const { data } = useOwnActions();
 	const { steps } = useDocument();
-	const { wanted, unknown } = useMemo(() => {
+	// As text, so that it stays the same value while other parts of steps are edited.
+	const used = useMemo(() => {
 		const names = new Set(allSteps(steps).flatMap(({ uses }) => (uses ? [uses] : [])));
-		return foreignNames([...names], data);
-	}, [data, steps]);
+		return JSON.stringify([...names]);
+	}, [steps]);
+	const { wanted, unknown } = useMemo(() => foreignNames(JSON.parse(used) as string[], data), [used, data]);
 	const operations = useOperations(wanted);
 	return useMemo(() => {
 		if (!data) return undefined;

@@ -1,4 +1,5 @@
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { type UseQueryResult, useQueries, useQuery } from "@tanstack/react-query";
+import { useCallback } from "react";
 import { api, got, type Schema } from "@/api/client";
 import { ApiError } from "@/api/error";
 import type { Inputs, JsonObject } from "@/shared/workflow/model";
@@ -59,8 +60,12 @@ export function useOperations(names: readonly string[]): KnownActions {
 			},
 			staleTime: Number.POSITIVE_INFINITY,
 		})),
-		combine: (results) =>
-			new Map(names.flatMap((name, i) => (results[i]?.data === undefined ? [] : [[name, results[i].data]]))),
+		// A function that stays the same, or the result would be a new one each time.
+		combine: useCallback(
+			(results: UseQueryResult<Action | null>[]) =>
+				new Map(names.flatMap((name, i) => (results[i]?.data === undefined ? [] : [[name, results[i].data]]))),
+			[names],
+		),
 	});
 }
 
