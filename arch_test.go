@@ -29,7 +29,7 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock cron decimal descriptor expr failpoint fairqueue fault jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn uid"
+	base   = "clock cron decimal descriptor expr failpoint fairqueue fault jsonpath jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn uid"
 	domain = "account action audit auth connection event file gallery idempotency integration node run secret state table trigger usage vault webhook workflow"
 )
 
@@ -54,6 +54,7 @@ var rules = []rule{
 	{pkg: "fairqueue", may: base},
 	{pkg: "fault", may: base},
 	{pkg: "fault/faulttest", may: "fault"},
+	{pkg: "jsonpath", may: base},
 	{pkg: "jsonpointer", may: base},
 	{pkg: "listfile", may: base},
 	{pkg: "locale", may: base},

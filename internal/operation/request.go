@@ -230,7 +230,7 @@ func (e *execution) setJSONWithFiles(ctx context.Context, out *egress.Request, v
 		}
 		f := files[first]
 		before := append(bytes.Clone(encoded[:at]), f.Prefix...)
-		body = append(body, transfer.Segment{Data: before}, transfer.Segment{File: f.File, Base64: true})
+		body = append(body, transfer.Segment{Data: before}, transfer.Segment{File: f.File, Encoding: transfer.Base64})
 		encoded, files = encoded[at+len(f.placeholder):], append(files[:first:first], files[first+1:]...)
 	}
 	body = append(body, transfer.Segment{Data: encoded})

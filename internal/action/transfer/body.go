@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"io"
 	"sync"
 
@@ -13,49 +12,69 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// Segment is a section of a body: bytes, or a file or a range of one.
+// Segment is a section of a body: bytes, a file or a range of one, or another body.
 type Segment struct {
 	Data []byte
 	File *expr.File
 	// Offset and Length select a range of the file, which ends with the file if that is
 	// shorter. If Length is zero, the range ends with the file.
 	Offset, Length int64
-	// Base64 encodes the segment while it is sent, in the standard encoding with padding.
-	Base64 bool
+	Body           Body
+	// Encoding is how the segment is encoded while it is sent.
+	Encoding Encoding
 }
+
+// Encoding is an encoding of bytes as text.
+type Encoding int
+
+// The encodings. Base64Lines breaks base64 into lines of 76 characters, as in e-mail.
+const (
+	Unencoded Encoding = iota
+	Base64
+	Base64Lines
+)
 
 // length returns how many bytes of a body the segment is.
 func (s Segment) length() int64 {
-	length := int64(len(s.Data))
+	length := int64(len(s.Data)) + s.Body.Length()
 	if s.File != nil {
 		length = max(0, s.File.Size-s.Offset)
 		if s.Length > 0 {
 			length = min(length, s.Length)
 		}
 	}
-	if s.Base64 {
-		length = (length + 2) / 3 * 4
+	if s.Encoding == Unencoded {
+		return length
+	}
+	length = (length + 2) / 3 * 4
+	if s.Encoding == Base64Lines {
+		length += (length + lineLength - 1) / lineLength * int64(len("\r\n"))
 	}
 	return length
 }
 
-// open returns a reader of the segment, and the open file if it is one of a file.
-func (s Segment) open(ctx context.Context, files action.Files) (from io.Reader, file io.Closer, err error) {
-	from = bytes.NewReader(s.Data)
-	if s.File != nil {
+// open returns a reader of the segment, and what has to be closed after it, if anything.
+func (s Segment) open(ctx context.Context, files action.Files) (from io.Reader, closer io.Closer, err error) {
+	switch {
+	case s.File != nil:
 		f, err := files.Open(ctx, s.File, s.Offset)
 		if err != nil {
 			return nil, nil, err
 		}
-		from, file = f, f
+		from, closer = f, f
 		if s.Length > 0 {
 			from = io.LimitReader(f, s.Length)
 		}
+	case s.Body != nil:
+		b := s.Body.open(ctx, files)
+		from, closer = b, b
+	default:
+		from = bytes.NewReader(s.Data)
 	}
-	if s.Base64 {
-		from = &base64Reader{from: from}
+	if s.Encoding != Unencoded {
+		from = &base64Reader{from: from, lines: s.Encoding == Base64Lines}
 	}
-	return from, file, nil
+	return from, closer, nil
 }
 
 // Body is a body with files in it. It is opened as often as it is sent, and the files
@@ -76,7 +95,11 @@ func (b Body) Attach(ctx context.Context, files action.Files, call *egress.Reque
 	if call.UploadLength = b.Length(); call.UploadLength == 0 {
 		return // an empty file is an empty body
 	}
-	call.Upload = func() (io.ReadCloser, error) { return &bodyReader{ctx: ctx, files: files, rest: b}, nil }
+	call.Upload = func() (io.ReadCloser, error) { return b.open(ctx, files), nil }
+}
+
+func (b Body) open(ctx context.Context, files action.Files) *bodyReader {
+	return &bodyReader{ctx: ctx, files: files, rest: b}
 }
 
 // bodyReader reads the segments of a body one after the other. It opens each file when
@@ -89,7 +112,7 @@ type bodyReader struct {
 	mu     sync.Mutex
 	closed bool
 	from   io.Reader // of the first segment of rest, nil if it has not been opened
-	file   io.Closer // the file that from reads, if it reads one
+	close  io.Closer // closes what from reads; nil if nothing has to be closed
 }
 
 // Read implements io.Reader.
@@ -120,7 +143,7 @@ func (r *bodyReader) current() (io.Reader, error) {
 		return r.from, nil
 	}
 	var err error
-	r.from, r.file, err = r.rest[0].open(r.ctx, r.files)
+	r.from, r.close, err = r.rest[0].open(r.ctx, r.files)
 	return r.from, err
 }
 
@@ -129,10 +152,10 @@ func (r *bodyReader) next() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var err error
-	if r.file != nil {
-		err = r.file.Close()
+	if r.close != nil {
+		err = r.close.Close()
 	}
-	r.from, r.file, r.rest = nil, nil, r.rest[min(1, len(r.rest)):]
+	r.from, r.close, r.rest = nil, nil, r.rest[min(1, len(r.rest)):]
 	return err
 }
 
@@ -140,45 +163,8 @@ func (r *bodyReader) next() error {
 func (r *bodyReader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed = true; r.file != nil {
-		return r.file.Close()
+	if r.closed = true; r.close != nil {
+		return r.close.Close()
 	}
 	return nil
-}
-
-// base64Reader encodes what it reads.
-type base64Reader struct {
-	from    io.Reader
-	raw     [24 << 10]byte
-	pending int    // bytes at the beginning of raw that are not encoded yet
-	encoded []byte // not returned yet
-	buffer  []byte // of encoded
-	err     error  // of from, after encoded
-}
-
-// Read implements io.Reader.
-func (r *base64Reader) Read(p []byte) (int, error) {
-	for len(r.encoded) == 0 && r.err == nil {
-		r.fill()
-	}
-	n := copy(p, r.encoded)
-	r.encoded = r.encoded[n:]
-	if len(r.encoded) > 0 {
-		return n, nil
-	}
-	return n, r.err
-}
-
-// fill encodes what the next read returns, in groups of three bytes. Fewer are encoded
-// only at the end.
-func (r *base64Reader) fill() {
-	n, err := r.from.Read(r.raw[r.pending:])
-	filled := r.pending + n
-	whole := filled - filled%3
-	if err == io.EOF { // a wrapped EOF is not the end of the file
-		whole = filled
-	}
-	r.buffer = base64.StdEncoding.AppendEncode(r.buffer[:0], r.raw[:whole])
-	r.encoded, r.err = r.buffer, err
-	r.pending = copy(r.raw[:], r.raw[whole:filled])
 }

@@ -53,9 +53,9 @@ func TestRangesOfFiles(t *testing.T) {
 		"beyond the last byte":  {transfer.Body{{File: f, Offset: 8, Length: 4}}, "89"},
 		"from the end":          {transfer.Body{{File: f, Offset: 10}}, ""},
 		"among other segments":  {transfer.Body{{Data: []byte("<")}, {File: f, Offset: 1, Length: 2}, {Data: []byte("|")}, {File: f, Length: 1}, {Data: []byte(">")}}, "<12|0>"},
-		"a range as base64":     {transfer.Body{{File: f, Offset: 1, Length: 4, Base64: true}}, "MTIzNA=="},
-		"inside of a JSON text": {transfer.Body{{Data: []byte(`{"a":"`)}, {File: f, Base64: true}, {Data: []byte(`"}`)}}, `{"a":"MDEyMzQ1Njc4OQ=="}`},
-		"bytes as base64":       {transfer.Body{{Data: []byte("0123"), Base64: true}}, "MDEyMw=="},
+		"a range as base64":     {transfer.Body{{File: f, Offset: 1, Length: 4, Encoding: transfer.Base64}}, "MTIzNA=="},
+		"inside of a JSON text": {transfer.Body{{Data: []byte(`{"a":"`)}, {File: f, Encoding: transfer.Base64}, {Data: []byte(`"}`)}}, `{"a":"MDEyMzQ1Njc4OQ=="}`},
+		"bytes as base64":       {transfer.Body{{Data: []byte("0123"), Encoding: transfer.Base64}}, "MDEyMw=="},
 		"nothing":               {nil, ""},
 	} {
 		for range 2 { // a body is sent again after a redirect
@@ -104,7 +104,7 @@ func TestBase64(t *testing.T) {
 	}
 	for _, size := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 100<<10 - 1, 100 << 10, 100<<10 + 1} {
 		content := strings.Repeat("\x00\xffabcdefg", size/9+1)[:size]
-		body := transfer.Body{{File: files.Add("a", "b", content), Base64: true}}
+		body := transfer.Body{{File: files.Add("a", "b", content), Encoding: transfer.Base64}}
 		want := base64.StdEncoding.EncodeToString([]byte(content))
 		if body.Length() != int64(len(want)) {
 			t.Errorf("%d bytes: the length is %d, want %d", size, body.Length(), len(want))
@@ -134,7 +134,7 @@ func TestBase64OfABrokenFile(t *testing.T) {
 	f := files.Add("a", "b", "0123456789")
 	for _, broken := range []error{io.ErrUnexpectedEOF, errors.New("the disk is gone")} {
 		var call egress.Request
-		transfer.Body{{File: f, Base64: true}}.Attach(t.Context(), wrapped{files, func(r io.ReadCloser) io.ReadCloser {
+		transfer.Body{{File: f, Encoding: transfer.Base64}}.Attach(t.Context(), wrapped{files, func(r io.ReadCloser) io.ReadCloser {
 			return readCloser{io.MultiReader(io.LimitReader(r, 5), iotest.ErrReader(broken)), r}
 		}}, &call)
 		from, err := call.Upload()
