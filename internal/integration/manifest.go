@@ -165,9 +165,11 @@ type manifestCall struct {
 	Variables   any                  `json:"variables"`
 	Response    string               `json:"response"`
 	FileName    string               `json:"file_name"`
+	Blobs       []string             `json:"blobs"`
 	Items       string               `json:"items"`
 	Page        *manifestPage        `json:"page"`
 	Batch       *manifestBatch       `json:"batch"`
+	Chunk       *manifestChunk       `json:"chunk"`
 	Idempotency *manifestIdempotency `json:"idempotency"`
 	OnUnknown   string               `json:"on_unknown"`
 	Errors      []manifestErrorRule  `json:"errors"`
@@ -184,6 +186,13 @@ type manifestPage struct {
 type manifestBatch struct {
 	Of   string `json:"of"`
 	Size int    `json:"size"`
+}
+
+type manifestChunk struct {
+	File string        `json:"file"`
+	Size int64         `json:"size"`
+	Next string        `json:"next"`
+	Ask  *manifestCall `json:"ask"`
 }
 
 // manifestIdempotency is safe or none, or an object with remembered or find.

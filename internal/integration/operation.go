@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/jsonpath"
 )
 
 // Operation is something that a step can do at a service.
@@ -84,15 +85,17 @@ type Call struct {
 	GraphQL   string
 	Variables *Value
 
-	// Response is how the body of the answer is read; see Responses. FileName names
-	// the file of ResponseFile.
+	// Response is how the body of the answer is read; see Responses. Blobs are where JSON
+	// has files, as text in base64. FileName names the files.
 	Response string
+	Blobs    []jsonpath.Path
 	FileName Template
 	// Items finds the list in an answer, and Page the next page of it.
 	Items *expr.Program
 	Page  *Page
-	// Batch sends a list in parts, with a request for each.
+	// Batch sends a list in parts, and Chunk a file, with a request for each.
 	Batch *Batch
+	Chunk *Chunk
 
 	// Idempotency says what a repeated request does; OnUnknown, what happens if it is
 	// not known whether the service has received a request that must not be repeated.
@@ -130,6 +133,18 @@ type Page struct {
 type Batch struct {
 	Of   *expr.Program
 	Size int
+}
+
+// Chunk sends a file in parts.
+type Chunk struct {
+	File *expr.Program
+	Size int64 // of a part in bytes; the last one can be shorter
+	// Next reads from an answer how many bytes of the file the service has. Without it,
+	// these are all that were sent.
+	Next *expr.Program
+	// Ask is a call whose answer Next reads when it is not known how many bytes the
+	// service has. Without it, the last part is sent again.
+	Ask *Call
 }
 
 // Idempotency says what happens if a request is sent twice.

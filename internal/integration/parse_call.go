@@ -40,13 +40,13 @@ func (w place) answerScope(more ...string) *expr.Scope {
 
 // call compiles a request to the service.
 func (p *parser) call(pointer string, c *manifestCall, where place) *Call {
-	where = where.of(c)
-	scope := where.scope()
+	request, answer := where.of(c)
+	scope := request.scope()
 	out := &Call{
 		ID: c.ID, If: p.condition(at(pointer, "if"), c.If, scope),
 		Method: c.Method, NoAuth: c.Auth != "", GraphQL: c.GraphQL,
 		Path:      p.path(at(pointer, "path"), c.Path, scope),
-		URL:       p.callURL(at(pointer, "url"), c, where),
+		URL:       p.callURL(at(pointer, "url"), c, request),
 		Query:     p.object(at(pointer, "query"), c.Query, scope),
 		Headers:   p.callHeaders(at(pointer, "headers"), c.Headers, scope),
 		JSON:      p.optionalValue(at(pointer, "json"), c.JSON, scope),
@@ -72,12 +72,14 @@ func (p *parser) call(pointer string, c *manifestCall, where place) *Call {
 	if c.Auth != "" {
 		p.oneOf(at(pointer, "auth"), c.Auth, []string{"none"})
 	}
-	p.answer(pointer, c, out, where)
+	p.answer(pointer, c, out, answer)
+	out.Chunk = p.chunk(pointer, c, where, answer, out.Errors)
 	return out
 }
 
-// of returns the place with the names that the call itself provides.
-func (w place) of(c *manifestCall) place {
+// of returns the place with the names that the call itself provides, for its request and
+// for what looks at the answer.
+func (w place) of(c *manifestCall) (request, answer place) {
 	roots := maps.Clone(w.roots)
 	if c.Page != nil && roots != nil {
 		roots["page"] = []string{"cursor", "number", "offset", "size"}
@@ -85,7 +87,14 @@ func (w place) of(c *manifestCall) place {
 	if c.Batch != nil && roots != nil {
 		roots["batch"] = nil
 	}
-	return place{w.names, roots}
+	request, answer = place{w.names, roots}, place{w.names, roots}
+	if c.Chunk != nil && roots != nil {
+		answer.roots = maps.Clone(roots)
+		answer.roots["chunk"] = chunkPosition()
+		request.roots = maps.Clone(roots)
+		request.roots["chunk"] = append(chunkPosition(), "data")
+	}
+	return request, answer
 }
 
 // checkBody reports more than one body, and returns whether there is one.
@@ -114,10 +123,7 @@ func (p *parser) answer(pointer string, c *manifestCall, out *Call, where place)
 	if out.Response = cmp.Or(c.Response, ResponseJSON); where.roots != nil {
 		p.oneOf(at(pointer, "response"), out.Response, Responses())
 	}
-	out.FileName = p.template(at(pointer, "file_name"), c.FileName, answer, nil)
-	if c.FileName != "" && c.Response != ResponseFile {
-		p.failf(at(pointer, "file_name"), "needs response: file")
-	}
+	p.files(pointer, c, out, answer)
 	out.Items = p.program(at(pointer, "items"), c.Items, answer)
 	withItems := where.answerScope("items")
 	if c.Page != nil {
@@ -156,7 +162,7 @@ func (p *parser) answer(pointer string, c *manifestCall, out *Call, where place)
 func (p *parser) checkTestCall(pointer string, c *manifestCall) {
 	for name, given := range map[string]bool{
 		"id": c.ID != "", "if": c.If != "", "auth": c.Auth != "", "multipart": c.Multipart != nil, "raw": c.Raw != nil, "response": c.Response != "",
-		"file_name": c.FileName != "", "items": c.Items != "", "page": c.Page != nil, "batch": c.Batch != nil, "idempotency": c.Idempotency != nil,
+		"file_name": c.FileName != "", "blobs": c.Blobs != nil, "items": c.Items != "", "page": c.Page != nil, "batch": c.Batch != nil, "chunk": c.Chunk != nil, "idempotency": c.Idempotency != nil,
 		"on_unknown": c.OnUnknown != "", "output": c.Output != nil,
 	} {
 		if given {

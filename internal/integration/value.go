@@ -17,6 +17,7 @@ type Value struct {
 	items    []*Value       // of a list
 	base64   *Value         // of an object {$base64: file, prefix: text}
 	prefix   string
+	mime     *Value // of an object {$mime: message}
 	constant any
 }
 
@@ -25,11 +26,15 @@ type member struct {
 	value *Value
 }
 
-// Base64 is a file whose bytes are sent as a string inside JSON, after a prefix.
+// Base64 is a file or a [Message] whose bytes are sent as a string inside JSON, after a
+// prefix.
 type Base64 struct {
-	File   *expr.File
+	Of     any
 	Prefix string
 }
+
+// Message describes an e-mail message that is composed while it is sent.
+type Message struct{ Members map[string]any }
 
 // Eval renders the value. A member of an object that the manifest writes is left out if
 // it is nil. Objects and lists that an expression returns stay as they are.
@@ -62,6 +67,10 @@ func (v *Value) eval(env *expr.Env) (any, error) {
 		return out, nil
 	case v.base64 != nil:
 		return v.evalBase64(env)
+	case v.mime != nil:
+		members, err := v.mime.eval(env)
+		object, _ := members.(map[string]any)
+		return Message{object}, err
 	}
 	return v.constant, nil
 }
@@ -71,19 +80,22 @@ func (v *Value) evalBase64(env *expr.Env) (any, error) {
 	if value == nil || err != nil {
 		return nil, err
 	}
-	file, ok := value.(*expr.File)
-	if !ok {
-		return nil, errors.New("$base64 needs a file")
+	switch value.(type) {
+	case *expr.File, Message:
+		return Base64{value, v.prefix}, nil
 	}
-	return Base64{file, v.prefix}, nil
+	return nil, errors.New("$base64 needs a file, or an object with $mime")
 }
 
 // answerBudget bounds the evaluation of an expression. Responses of services are larger
 // than what workflows usually pass on.
 var answerBudget = expr.Budget{Steps: 4 << 20, Memory: 48 << 20, Result: 8 << 20}
 
-// base64Member is the member that marks an object as a file inside JSON.
-const base64Member = "$base64"
+// Members that mark an object as something else: a file inside JSON, or an e-mail message.
+const (
+	base64Member = "$base64"
+	mimeMember   = "$mime"
+)
 
 // value compiles JSON.
 func (p *parser) value(pointer string, source any, scope *expr.Scope) *Value {
@@ -97,6 +109,9 @@ func (p *parser) value(pointer string, source any, scope *expr.Scope) *Value {
 	case map[string]any:
 		if source[base64Member] != nil {
 			return p.base64(pointer, source, scope)
+		}
+		if source[mimeMember] != nil {
+			return p.mime(pointer, source, scope)
 		}
 		out := &Value{members: []member{}}
 		for _, name := range slices.Sorted(maps.Keys(source)) {
@@ -126,6 +141,24 @@ func (p *parser) base64(pointer string, source map[string]any, scope *expr.Scope
 		}
 	}
 	return out
+}
+
+func (p *parser) mime(pointer string, source map[string]any, scope *expr.Scope) *Value {
+	pointer = at(pointer, mimeMember)
+	members, ok := source[mimeMember].(map[string]any)
+	if !ok || len(source) > 1 {
+		p.failf(pointer, "must be an object, the only member of the one around it")
+		return &Value{}
+	}
+	for name := range members {
+		p.oneOf(at(pointer, name), name, messageMembers())
+	}
+	return &Value{mime: p.value(pointer, members, scope)}
+}
+
+// messageMembers are the members of $mime.
+func messageMembers() []string {
+	return []string{"from", "reply_to", "to", "cc", "bcc", "subject", "text", "html", "attachments", "headers"}
 }
 
 // optionalValue compiles JSON that may be missing.

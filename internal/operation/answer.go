@@ -81,7 +81,7 @@ func (e *execution) answerEnv(call *integration.Call, got *answer) integration.E
 	return env
 }
 
-// download stores the body of an answer as a file.
+// download stores the body of an answer as a file, or the files in it.
 func (e *execution) download(ctx context.Context, call *integration.Call, request egress.Request) (*answer, error) {
 	if e.req.Files == nil {
 		return nil, &action.Failure{Code: action.InvalidInput, Message: "files can only be created by steps of a workflow"}
@@ -89,6 +89,9 @@ func (e *execution) download(ctx context.Context, call *integration.Call, reques
 	name, _, err := call.FileName.Text(e.answerEnv(call, nil))
 	if err != nil {
 		return nil, expressionFailure("file_name", err)
+	}
+	if call.Blobs != nil {
+		return e.downloadBlobs(ctx, call, request, name)
 	}
 	file, resp, err := transfer.Download(ctx, e.actions.client, request, e.req.Files, name)
 	if err != nil {
@@ -99,6 +102,28 @@ func (e *execution) download(ctx context.Context, call *integration.Call, reques
 		got.body = file
 	}
 	return got, err
+}
+
+// downloadBlobs stores the files in an answer.
+func (e *execution) downloadBlobs(ctx context.Context, call *integration.Call, request egress.Request, name string) (*answer, error) {
+	files, resp, err := transfer.DownloadBlobs(ctx, e.actions.client, request, e.req.Files, call.Blobs, name)
+	if err != nil {
+		return nil, transfer.RequestFailure(err)
+	}
+	got, err := e.judge(call, resp)
+	if err != nil || files == nil {
+		return got, err
+	}
+	for _, path := range call.Blobs {
+		got.body = path.Replace(got.body, func(number any) any {
+			text, _ := number.(string)
+			if i, err := strconv.Atoi(text); err == nil && i < len(files) {
+				return files[i]
+			}
+			return number
+		})
+	}
+	return got, nil
 }
 
 // judge decides whether an answer is an error.

@@ -41,11 +41,12 @@ type service struct {
 	answers []any // *egress.Response, or an error
 	sent    []string
 	bodies  []string
+	headers []http.Header
 }
 
 func (s *service) Do(_ context.Context, r egress.Request) (*egress.Response, error) {
 	s.sent = append(s.sent, r.Method+" "+r.URL)
-	s.bodies = append(s.bodies, string(r.Body))
+	s.bodies, s.headers = append(s.bodies, body(s.t, r)), append(s.headers, r.Header)
 	if len(s.answers) == 0 {
 		s.t.Fatalf("an unexpected request: %s %s", r.Method, r.URL)
 	}
@@ -57,10 +58,6 @@ func (s *service) Do(_ context.Context, r egress.Request) (*egress.Response, err
 	resp, _ := next.(*egress.Response)
 	resp.URL = r.URL
 	return resp, nil
-}
-
-func (s *service) Stream(context.Context, egress.Request) (*egress.Stream, error) {
-	return nil, errors.New("no test needs it")
 }
 
 // answer returns an answer with a JSON body and headers, given as pairs.

@@ -18,7 +18,7 @@ type progress struct {
 	Results map[string]any `json:"-"`
 	// Since is when that call could be sent for the first time.
 	Since time.Time `json:"since,omitzero"`
-	// Pages, Count, Cursor, Offset and URL locate the next page of a list, and Part the
+	// Pages, Count, Cursor and URL locate the next page of a list, and Part the
 	// next part of a batch. Files have items of the list.
 	Pages  int             `json:"pages,omitempty"`
 	Count  int             `json:"count,omitempty"`
@@ -26,6 +26,8 @@ type progress struct {
 	URL    string          `json:"url,omitempty"`
 	Part   int             `json:"part,omitempty"`
 	Files  []itemlist.File `json:"files,omitempty"`
+	// Sent is how many bytes of a file that is sent in parts the service has.
+	Sent int64 `json:"sent,omitempty"`
 	// Ended is set after the last page, and More if there would be others.
 	Ended bool `json:"ended,omitempty"`
 	More  bool `json:"more,omitempty"`
@@ -34,7 +36,7 @@ type progress struct {
 }
 
 // begun reports whether a part of the call has been made.
-func (p progress) begun() bool { return p.Pages > 0 || p.Part > 0 }
+func (p progress) begun() bool { return p.Pages > 0 || p.Part > 0 || p.Sent > 0 }
 
 // stored is the state of the step: the progress, and the results with the pointers of
 // the files in them.

@@ -1,10 +1,8 @@
 package operation
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,9 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
-	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/integration"
-	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // maxAnswer is the most bytes of an answer that is not stored as a file.
@@ -28,8 +24,11 @@ func (e *execution) key(call *integration.Call) string {
 	if call.ID != "" {
 		key += "/" + call.ID
 	}
-	if call.Page != nil || call.Batch != nil {
+	switch {
+	case call.Page != nil || call.Batch != nil:
 		key += "/" + strconv.Itoa(e.at.Pages+e.at.Part+1)
+	case call.Chunk != nil:
+		key += "/" + strconv.FormatInt(e.at.Sent, 10)
 	}
 	if e.at.Restarts > 0 {
 		key += "/r" + strconv.Itoa(e.at.Restarts)
@@ -51,6 +50,9 @@ func (e *execution) request(ctx context.Context, call *integration.Call) (*answe
 	if err := e.selectPart(call); err != nil {
 		return nil, err
 	}
+	if got, err := e.selectChunk(ctx, call); got != nil || err != nil {
+		return got, err
+	}
 	if (e.interrupted || e.retried) && !call.Idempotency.Safe {
 		found, err := e.beforeRepeat(ctx, call)
 		if found != nil || err != nil {
@@ -58,7 +60,7 @@ func (e *execution) request(ctx context.Context, call *integration.Call) (*answe
 		}
 	}
 	got, err := e.send(ctx, call)
-	if failure, ok := unknownOutcome(err); ok && !e.mayRepeat(call) && call.Idempotency.Find == nil && call.OnUnknown == integration.Fail {
+	if failure, ok := unknownOutcome(err); ok && !e.mayRepeat(call) && !findsOut(call) && call.OnUnknown == integration.Fail {
 		return nil, outcomeUnknown(failure.Message)
 	}
 	return got, err
@@ -91,6 +93,11 @@ func (e *execution) mayRepeat(call *integration.Call) bool {
 	return call.Idempotency.Safe || remembered > 0 && e.req.Now.Sub(e.at.Since) < remembered
 }
 
+// findsOut reports whether a request tells what an earlier one has done.
+func findsOut(call *integration.Call) bool {
+	return call.Idempotency.Find != nil || call.Chunk != nil && call.Chunk.Ask != nil
+}
+
 func outcomeUnknown(why string) error {
 	return &action.Failure{Code: OutcomeUnknown, Message: why + "; it is not known whether the service has done what the step asked for"}
 }
@@ -101,7 +108,7 @@ func (e *execution) send(ctx context.Context, call *integration.Call) (*answer, 
 	if err != nil {
 		return nil, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
-	if call.Response == integration.ResponseFile {
+	if call.Response == integration.ResponseFile || call.Blobs != nil {
 		return e.download(ctx, call, request)
 	}
 	resp, err := e.actions.client.Do(ctx, request)
@@ -128,115 +135,10 @@ func (e *execution) compose(ctx context.Context, call *integration.Call) (egress
 		out.Credential = e.req.Connection.Credential
 	}
 	out.Header.Set(action.DepthHeader, strconv.Itoa(e.req.Run.Depth))
-	if err := e.setBody(ctx, &out, rendered); err != nil {
+	if err := e.setBody(ctx, call, &out, rendered); err != nil {
 		return egress.Request{}, err
 	}
 	return out, nil
-}
-
-// setBody sets the body of a request. Files in it are streamed.
-func (e *execution) setBody(ctx context.Context, out *egress.Request, r *integration.Request) (err error) {
-	switch raw := r.Raw.(type) {
-	case *expr.File:
-		setType(out.Header, raw.Type)
-		transfer.Body{{File: raw}}.Attach(ctx, e.req.Files, out)
-		return nil
-	case string:
-		setType(out.Header, "text/plain; charset=utf-8")
-		out.Body = []byte(raw)
-		return nil
-	case nil:
-	default:
-		return fmt.Errorf("the body must be text or a file")
-	}
-	if r.Multipart != nil {
-		parts, err := transfer.ParseParts(r.Multipart)
-		if err != nil {
-			return err
-		}
-		body, mediaType, err := transfer.Multipart(parts)
-		if err != nil {
-			return err
-		}
-		out.Header.Set("Content-Type", mediaType)
-		body.Attach(ctx, e.req.Files, out)
-		return nil
-	}
-	given := out.Header.Get("Content-Type")
-	if replaced, files := replaceFiles(r.JSON); files != nil {
-		return e.setJSONWithFiles(ctx, out, replaced, files)
-	}
-	if out.Body, err = r.EncodeBody(); given != "" {
-		out.Header.Set("Content-Type", given)
-	}
-	return err
-}
-
-// setType sets the type of a body unless the manifest does.
-func setType(header http.Header, mediaType string) {
-	if header.Get("Content-Type") == "" {
-		header.Set("Content-Type", mediaType)
-	}
-}
-
-// embeddedFile is a file in JSON, with the text that stands for it until it is sent.
-type embeddedFile struct {
-	placeholder string
-	integration.Base64
-}
-
-// replaceFiles replaces the files in a value by placeholders.
-func replaceFiles(value any) (any, []embeddedFile) {
-	var files []embeddedFile
-	var replace func(v any) any
-	replace = func(v any) any {
-		switch v := v.(type) {
-		case integration.Base64:
-			sum := sha256.Sum256([]byte(v.File.ID + strconv.Itoa(len(files))))
-			files = append(files, embeddedFile{hex.EncodeToString(sum[:]), v})
-			return files[len(files)-1].placeholder
-		case map[string]any:
-			out := make(map[string]any, len(v))
-			for name, member := range v {
-				out[name] = replace(member)
-			}
-			return out
-		case []any:
-			out := make([]any, len(v))
-			for i, item := range v {
-				out[i] = replace(item)
-			}
-			return out
-		}
-		return v
-	}
-	replaced := replace(value)
-	return replaced, files
-}
-
-// setJSONWithFiles sets a JSON body in which files are encoded while they are sent.
-func (e *execution) setJSONWithFiles(ctx context.Context, out *egress.Request, value any, files []embeddedFile) error {
-	encoded, err := strictjson.Encode(value)
-	if err != nil {
-		return err
-	}
-	var body transfer.Body
-	for len(files) > 0 {
-		first, at := 0, -1
-		for i, f := range files { // in the order in which they stand in the text
-			if index := bytes.Index(encoded, []byte(f.placeholder)); at < 0 || index < at {
-				first, at = i, index
-			}
-		}
-		f := files[first]
-		before := append(bytes.Clone(encoded[:at]), f.Prefix...)
-		body = append(body, transfer.Segment{Data: before}, transfer.Segment{File: f.File, Encoding: transfer.Base64})
-		encoded, files = encoded[at+len(f.placeholder):], append(files[:first:first], files[first+1:]...)
-	}
-	body = append(body, transfer.Segment{Data: encoded})
-	setType(out.Header, "application/json")
-	body.Attach(ctx, e.req.Files, out)
-	return nil
 }
 
 // parsedURL returns the URL of an answer, against which relative URLs are read.

@@ -29,9 +29,11 @@ type execution struct {
 	// interrupted and retried say whether an earlier execution may have sent the request
 	// that is next.
 	interrupted, retried bool
-	// last is the last answer, and part the part of the batch that is being sent.
-	last *answer
-	part []any
+	// last is the last answer, part the part of the batch that is being sent, and chunk
+	// that of the file.
+	last  *answer
+	part  []any
+	chunk *chunk
 }
 
 // run continues an operation after its last checkpoint.
@@ -123,7 +125,7 @@ func (e *execution) next(call *integration.Call, result any) {
 	if call.ID != "" {
 		e.setResult(call.ID, result)
 	}
-	e.list, e.interrupted, e.retried = itemlist.New(), false, false
+	e.list, e.chunk, e.interrupted, e.retried = itemlist.New(), nil, false, false
 }
 
 // outcome is what a call has led to: its result, or that of this execution.
@@ -150,6 +152,8 @@ func (e *execution) perform(ctx context.Context, call *integration.Call) (outcom
 		return e.addPage(ctx, call, got)
 	case call.Batch != nil:
 		return e.addPart(ctx, call, got)
+	case call.Chunk != nil:
+		return e.addChunk(ctx, call, got)
 	case call.Items != nil:
 		return e.onlyPage(call, got)
 	}
@@ -217,7 +221,7 @@ func (e *execution) env(call *integration.Call) integration.Env {
 	return integration.Env{
 		Connection: e.req.Connection.Variables, Now: e.req.Now,
 		More: map[string]any{
-			"input": e.req.Input, "results": e.at.Results, "page": e.page(call), "batch": e.part,
+			"input": e.req.Input, "results": e.at.Results, "page": e.page(call), "batch": e.part, "chunk": e.chunk.values(),
 			"step": map[string]any{"key": key, "uuid": uuidOf(key)},
 		},
 	}
