@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -110,8 +110,9 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *ser
 	if found := checker.Check(entry.Spec.Name, input, func(string) bool { return false }); len(found) > 0 {
 		return fmt.Errorf("input%s: %s", found[0].Pointer, found[0].Message)
 	}
+	now := time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC) // always the same, because requests can have it
 	output, err := execute(ctx, entry.Action, action.Request{
-		Input: input, MaskedInput: input, Now: clock.Now(), Began: clock.Now(), Workspace: "test", IdempotencyKey: "run_1/step", Files: files, Interrupted: t.Interrupted,
+		Input: input, MaskedInput: input, Now: now, Began: now, Workspace: "test", IdempotencyKey: "run_1/step", Files: files, Interrupted: t.Interrupted,
 		Connection: &action.Connection{Name: "test", Integration: i.ConnectedAs(), Variables: server.variables, Credential: credential{hosts}},
 		Mask:       func(output map[string]any) (map[string]any, error) { return output, nil },
 		Log:        func(action.Level, string) {},
