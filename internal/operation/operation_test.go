@@ -484,6 +484,27 @@ operations:
 	})
 }
 
+// What an answer says about the requests that are left is about what the rate applies to.
+func TestLearnedRateOfAChannel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const manifest = `
+operations:
+  send: {title: Send, input: {to: {type: string}}, request: {method: POST, path: /send, json: {}}, rate: [{remaining: "int(headers['x-left'])", reset: "int(headers['x-reset'])", per: input.to}]}
+`
+		h := newHarness(t, manifest, answer(200, `{}`, "X-Left", "0", "X-Reset", "60"), answer(200, `{}`, "X-Left", "4", "X-Reset", "60"))
+		for _, message := range []struct {
+			to    string
+			waits bool
+		}{{"a", false}, {"a", true}, {"b", false}} {
+			result, err := h.entry("send").Action.Run(t.Context(), request(map[string]any{"to": message.to}))
+			if err != nil || (result.Wait != nil) != message.waits {
+				t.Errorf("a message to %s: %+v, %v, want it to wait: %t", message.to, result.Wait, err, message.waits)
+			}
+		}
+	})
+}
+
 // A request that has to wait takes nothing from the other rates.
 func TestRatesOfARequestThatWaits(t *testing.T) {
 	t.Parallel()

@@ -57,8 +57,15 @@ func (e *execution) rules() []rule {
 	return out
 }
 
-func (e *execution) bucketOf(r rule, per string) bucketKey {
-	return bucketKey{e.req.Workspace, e.req.Connection.Name, r.of, per}
+// bucketOf returns the bucket from which a rate takes a request.
+func (e *execution) bucketOf(r rule, env integration.Env) (bucketKey, error) {
+	key := bucketKey{workspace: e.req.Workspace, connection: e.req.Connection.Name, rule: r.of}
+	if r.Per == nil {
+		return key, nil
+	}
+	value, err := env.Eval(r.Per)
+	key.per = fmt.Sprint(value)
+	return key, err
 }
 
 // awaitTurn waits until the rates of the service allow another request. If that takes
@@ -67,15 +74,11 @@ func (e *execution) awaitTurn(ctx context.Context, call *integration.Call) (*act
 	env := e.env(call)
 	var turns []turn
 	for _, r := range e.rules() {
-		per := ""
-		if r.Per != nil {
-			value, err := env.Eval(r.Per)
-			if err != nil {
-				return nil, expressionFailure("rate/per", err)
-			}
-			per = fmt.Sprint(value)
+		key, err := e.bucketOf(r, env)
+		if err != nil {
+			return nil, expressionFailure("rate/per", err)
 		}
-		turns = append(turns, turn{e.bucketOf(r, per), r.Rate})
+		turns = append(turns, turn{key, r.Rate})
 	}
 	pause := e.actions.rates.take(turns)
 	switch {
@@ -163,13 +166,14 @@ func (l *limiter) learn(e *execution, env integration.Env) {
 		if left, ok := remaining.(int); err != nil || !ok || left > 0 {
 			continue
 		}
-		reset, err := env.Eval(r.Reset)
-		if err != nil {
+		reset, resetErr := env.Eval(r.Reset)
+		key, keyErr := e.bucketOf(r, env)
+		if resetErr != nil || keyErr != nil {
 			continue
 		}
 		pause := min(e.retryAfter(reset), time.Hour)
 		l.mu.Lock()
-		l.bucket(e.bucketOf(r, ""), clock.Monotonic()).next = clock.Monotonic().Add(pause)
+		l.bucket(key, clock.Monotonic()).next = clock.Monotonic().Add(pause)
 		l.mu.Unlock()
 	}
 }
