@@ -37,12 +37,12 @@ func newAnswer(call *integration.Call, resp *egress.Response) (*answer, error) {
 	var err error
 	switch {
 	case len(resp.Body) == 0 || call.Response == integration.ResponseNone:
-	case call.Response == integration.ResponseText:
+	case call.Response == integration.ResponseText && resp.Status < http.StatusBadRequest:
 		out.body = string(resp.Body)
 	case call.Response == integration.ResponseXML:
 		out.body, err = parseXML(resp.Body)
-	case call.Response == integration.ResponseFile:
-		out.body = transfer.DecodeBody(resp) // of an error: a file has no body
+	case call.Response == integration.ResponseText || call.Response == integration.ResponseFile:
+		out.body = transfer.DecodeBody(resp) // of an error
 	default:
 		if out.body, err = expr.FromJSON(resp.Body); err != nil && resp.Status >= http.StatusBadRequest {
 			out.body, err = transfer.DecodeBody(resp), nil

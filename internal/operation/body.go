@@ -17,13 +17,13 @@ import (
 )
 
 // setBody sets the body of a request. Files in it are streamed.
-func (e *execution) setBody(ctx context.Context, call *integration.Call, out *egress.Request, r *integration.Request) error {
+func (e *execution) setBody(ctx context.Context, out *egress.Request, r *integration.Request) error {
 	if text, ok := r.Raw.(string); ok {
 		setType(out.Header, "text/plain; charset=utf-8")
 		out.Body = []byte(text)
 		return nil
 	}
-	body, mediaType, err := e.streamedBody(call, r)
+	body, mediaType, err := e.streamedBody(r)
 	if err != nil {
 		return err
 	}
@@ -44,9 +44,9 @@ func (e *execution) setBody(ctx context.Context, call *integration.Call, out *eg
 
 // streamedBody returns a body that can have files in it, and its type. It is nil if the
 // request has another body, or none.
-func (e *execution) streamedBody(call *integration.Call, r *integration.Request) (transfer.Body, string, error) {
+func (e *execution) streamedBody(r *integration.Request) (transfer.Body, string, error) {
 	if r.Raw != nil {
-		return e.source(call, r.Raw)
+		return e.source(r.Raw)
 	}
 	if r.Multipart != nil {
 		parts, err := transfer.ParseParts(r.Multipart)
@@ -56,7 +56,7 @@ func (e *execution) streamedBody(call *integration.Call, r *integration.Request)
 		return transfer.Multipart(parts)
 	}
 	if value, files := e.replaceFiles(r.JSON); files != nil {
-		body, err := e.jsonWithFiles(call, value, files)
+		body, err := e.jsonWithFiles(value, files)
 		return body, "application/json", err
 	}
 	return nil, "", nil
@@ -70,7 +70,7 @@ func setType(header http.Header, mediaType string) {
 }
 
 // source returns the bytes of a file or of a message, and their type.
-func (e *execution) source(call *integration.Call, of any) (transfer.Body, string, error) {
+func (e *execution) source(of any) (transfer.Body, string, error) {
 	switch of := of.(type) {
 	case *expr.File:
 		return transfer.Body{{File: of}}, of.Type, nil
@@ -79,7 +79,7 @@ func (e *execution) source(call *integration.Call, of any) (transfer.Body, strin
 		if err != nil {
 			return nil, "", err
 		}
-		message.Key, message.Date = e.key(call), e.req.Began
+		message.Key, message.Date = e.key(), e.req.Began
 		body, err := message.Body()
 		return body, "message/rfc822", err
 	}
@@ -123,7 +123,7 @@ func (e *execution) replaceFiles(value any) (any, []embedded) {
 }
 
 // jsonWithFiles returns a JSON body in which files are encoded while they are sent.
-func (e *execution) jsonWithFiles(call *integration.Call, value any, files []embedded) (transfer.Body, error) {
+func (e *execution) jsonWithFiles(value any, files []embedded) (transfer.Body, error) {
 	encoded, err := strictjson.Encode(value)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (e *execution) jsonWithFiles(call *integration.Call, value any, files []emb
 			}
 		}
 		f := files[first]
-		source, _, err := e.source(call, f.Of)
+		source, _, err := e.source(f.Of)
 		if err != nil {
 			return nil, err
 		}

@@ -527,6 +527,56 @@ operations:
 	})
 }
 
+// The call that looks for the effect of a request knows the key of that request, also of a
+// part of a batch.
+func TestKeyOfFind(t *testing.T) {
+	t.Parallel()
+	const manifest = `
+operations:
+  create:
+    title: Create
+    input: {items: {type: list, items: {type: string}}}
+    do:
+      - id: made
+        method: POST
+        path: /items
+        json: {key: "${{ step.key }}"}
+        batch: {of: input.items, size: 1}
+        idempotency: {find: {path: /items, query: {key: "${{ step.key }}"}, output: "${{ body.found }}"}}
+        output: ["${{ body.id }}"]
+`
+	h := newHarness(t, manifest, answer(200, `{}`), answer(200, `{"id": 1}`))
+	req := request(map[string]any{"items": []any{"a"}})
+	req.Interrupted = true
+	if _, _, err := h.run(t, "create", req); err != nil {
+		t.Fatal(err)
+	}
+	var sent struct{ Key string }
+	if err := json.Unmarshal([]byte(h.service.bodies[1]), &sent); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "look-up", h.service.sent[0], "GET https://api.shop.example/v1/items?key="+url.QueryEscape(sent.Key))
+}
+
+// An error is read as what it is, also if the answer would be text.
+func TestErrorInsteadOfText(t *testing.T) {
+	t.Parallel()
+	const manifest = `
+operations:
+  export: {title: Export, request: {path: /export, response: text, errors: [{when: "status >= 400", code: "${{ body.code }}"}]}, output: {text: "${{ body }}"}}
+`
+	h := newHarness(t, manifest, answer(200, `{"a": 1}`), answer(403, `{"code": "too_large"}`))
+	output, _, err := h.run(t, "export", request(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "output", asJSON(t, output), `{"text":"{\"a\": 1}"}`)
+	_, _, err = h.run(t, "export", request(nil))
+	if failure := wantFailure(t, err, "denied"); failure.Output["service_code"] != "too_large" {
+		t.Errorf("the failure is %+v", failure)
+	}
+}
+
 // A step gets nothing done with a connection of another service.
 func TestConnectionOfAnotherService(t *testing.T) {
 	t.Parallel()

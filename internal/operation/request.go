@@ -17,9 +17,10 @@ import (
 // maxAnswer is the most bytes of an answer that is not stored as a file.
 const maxAnswer = 4 << 20
 
-// key returns the key of the next request. It is the same whenever that is repeated, and
-// another one for every other request.
-func (e *execution) key(call *integration.Call) string {
+// key returns the key of the next request. It is the same whenever that is repeated, also
+// for the call that looks for its effect, and another one for every other request.
+func (e *execution) key() string {
+	call := &e.operation.Calls[min(e.at.Call, len(e.operation.Calls)-1)]
 	key := e.req.IdempotencyKey
 	if call.ID != "" {
 		key += "/" + call.ID
@@ -135,7 +136,7 @@ func (e *execution) compose(ctx context.Context, call *integration.Call) (egress
 		out.Credential = e.req.Connection.Credential
 	}
 	out.Header.Set(action.DepthHeader, strconv.Itoa(e.req.Run.Depth))
-	if err := e.setBody(ctx, call, &out, rendered); err != nil {
+	if err := e.setBody(ctx, &out, rendered); err != nil {
 		return egress.Request{}, err
 	}
 	return out, nil

@@ -217,7 +217,7 @@ func (e *execution) setResult(id string, value any) {
 
 // env returns the names that a request can read.
 func (e *execution) env(call *integration.Call) integration.Env {
-	key := e.key(call)
+	key := e.key()
 	return integration.Env{
 		Connection: e.req.Connection.Variables, Now: e.req.Now,
 		More: map[string]any{
