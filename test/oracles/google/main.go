@@ -37,6 +37,7 @@ func main() {
 	}
 	for id, service := range map[string]operations{
 		"google_calendar": calendarOperations,
+		"google_docs":     docsOperations,
 		"google_sheets":   sheetsOperations,
 	} {
 		if err := record(os.Args[1], id, service); err != nil {
@@ -56,8 +57,9 @@ type test struct {
 }
 
 type answer struct {
-	Status int `yaml:"status"`
-	JSON   any `yaml:"json"`
+	Status int    `yaml:"status"`
+	JSON   any    `yaml:"json"`
+	Text   string `yaml:"text"`
 }
 
 // recording and request are those of recordings.json; see replay.Recordings.
@@ -150,6 +152,9 @@ func (r *recorder) RoundTrip(in *http.Request) (*http.Response, error) {
 	body, err := json.Marshal(given.JSON)
 	if err != nil {
 		return nil, err
+	}
+	if given.JSON == nil {
+		body = []byte(given.Text)
 	}
 	if given.Status == 0 {
 		given.Status = http.StatusOK
