@@ -29,7 +29,7 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock cron decimal descriptor expr failpoint fairqueue fault jsonpath jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn uid"
+	base   = "clock cron decimal descriptor expr failpoint fairqueue fault jsonpath jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn typeschema uid"
 	domain = "account action audit auth connection event file gallery idempotency integration node run secret state table trigger usage vault webhook workflow"
 )
 
@@ -69,6 +69,7 @@ var rules = []rule{
 	{pkg: "suggest", may: base},
 	{pkg: "tally", may: base},
 	{pkg: "txn", may: base},
+	{pkg: "typeschema", may: base},
 	{pkg: "uid", may: base},
 
 	// Domain packages: base packages, and the domain packages they build on.
