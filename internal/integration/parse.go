@@ -157,8 +157,11 @@ func (p *parser) integration(m *manifest, of *Integration) *Integration {
 	auth := p.authFields(m)
 	p.shared = p.sharedVariables(m, auth)
 
-	if of != nil {
+	switch {
+	case of != nil:
 		p.share(m, of, out)
+	case m.Connection.Scopes != nil:
+		p.failf("/connection/scopes", "belongs to shared connections: without of, the scopes are those of the entries of auth")
 	}
 	out.BaseURL = p.anyURL("/base_url", m.BaseURL, p.shared.scope(nil))
 	if strings.ContainsAny(m.BaseURL, "?#") && !strings.HasPrefix(m.BaseURL, "${{") {

@@ -64,7 +64,7 @@ func countSecrets(fields []Field) int {
 
 // members checks which members an entry has.
 func (p *parser) members(pointer string, k kind, given []string) {
-	allowed := slices.Concat(commonMembers(), k.members)
+	allowed := k.allowed()
 	for _, name := range given {
 		if !slices.Contains(allowed, name) {
 			p.failf(at(pointer, name), "does not belong to an entry of the kind %s: remove it", k.name)
@@ -141,10 +141,10 @@ func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Au
 	out.PKCE = a.AuthorizeURL != "" && (a.PKCE == nil || *a.PKCE)
 	out.TokenAt, out.Refusals = a.TokenAt, a.Refusals
 	if a.ClientAuth != "" {
-		p.oneOf(at(pointer, "client_auth"), a.ClientAuth, []string{"basic", "body"})
+		p.oneOf(at(pointer, "client_auth"), a.ClientAuth, clientAuths())
 	}
-	p.oneOf(at(pointer, "token_body"), out.TokenBody, []string{"form", "json"})
-	p.oneOf(at(pointer, "revoke_body"), out.RevokeBody, []string{"form", "json"})
+	p.oneOf(at(pointer, "token_body"), out.TokenBody, tokenBodies())
+	p.oneOf(at(pointer, "revoke_body"), out.RevokeBody, tokenBodies())
 	if a.AuthorizeURL == "" && (a.Params != nil || a.PKCE != nil || a.ScopeParam != "") {
 		p.failf(pointer, "params, pkce and scope_param belong to an authorize_url: without one, use token_params")
 	}

@@ -68,9 +68,9 @@ func (p *parser) call(pointer string, c *manifestCall, where place) *Call {
 			out.Method = http.MethodPost
 		}
 	}
-	p.oneOf(at(pointer, "method"), out.Method, []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+	p.oneOf(at(pointer, "method"), out.Method, methods())
 	if c.Auth != "" {
-		p.oneOf(at(pointer, "auth"), c.Auth, []string{"none"})
+		p.oneOf(at(pointer, "auth"), c.Auth, callAuths())
 	}
 	p.answer(pointer, c, out, answer)
 	out.Chunk = p.chunk(pointer, c, where, answer, out.Errors)
@@ -158,13 +158,19 @@ func (p *parser) answer(pointer string, c *manifestCall, out *Call, where place)
 	}
 }
 
-// checkTestCall reports what the test of a connection does not have.
-func (p *parser) checkTestCall(pointer string, c *manifestCall) {
-	for name, given := range map[string]bool{
+// operationMembers returns the members that only a call of an operation can have, and
+// whether they are given.
+func operationMembers(c *manifestCall) map[string]bool {
+	return map[string]bool{
 		"id": c.ID != "", "if": c.If != "", "auth": c.Auth != "", "multipart": c.Multipart != nil, "raw": c.Raw != nil, "response": c.Response != "",
 		"file_name": c.FileName != "", "blobs": c.Blobs != nil, "items": c.Items != "", "page": c.Page != nil, "batch": c.Batch != nil, "chunk": c.Chunk != nil, "idempotency": c.Idempotency != nil,
 		"on_unknown": c.OnUnknown != "", "output": c.Output != nil,
-	} {
+	}
+}
+
+// checkTestCall reports what the test of a connection does not have.
+func (p *parser) checkTestCall(pointer string, c *manifestCall) {
+	for name, given := range operationMembers(c) {
 		if given {
 			p.failf(at(pointer, name), "is a member of operations, which the test of a connection does not have")
 		}
@@ -178,7 +184,7 @@ func (p *parser) idempotency(pointer string, c *manifestCall, out *Call, where p
 		out.Idempotency = Idempotency{Safe: given.word == "safe"}
 		switch {
 		case given.word != "":
-			p.oneOf(pointer, given.word, []string{"safe", "none"})
+			p.oneOf(pointer, given.word, idempotencyWords())
 		case (given.Remembered == "") == (given.Find == nil):
 			p.failf(pointer, "must be safe, none, {remembered: duration} or {find: call}")
 		case given.Find != nil:
@@ -191,7 +197,7 @@ func (p *parser) idempotency(pointer string, c *manifestCall, out *Call, where p
 		}
 	}
 	if out.OnUnknown = cmp.Or(c.OnUnknown, Repeat); out.OnUnknown != Repeat {
-		p.oneOf(at(pointer, "on_unknown"), out.OnUnknown, []string{Repeat, Fail})
+		p.oneOf(at(pointer, "on_unknown"), out.OnUnknown, unknownOutcomes())
 	}
 }
 

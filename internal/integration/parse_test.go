@@ -173,6 +173,7 @@ func TestParseRejects(t *testing.T) {
 		{"test: {path: /me}", "test: {path: /me, errors: [{when: 'boddy.ok', kind: failed}]}", `did you mean "body"`},
 		{"test: {path: /me}", "test: {path: /me, errors: [{when: body.ok, kind: broken}]}", "/connection/test/errors/0/kind"},
 		{"  test: {path: /me}\n", "", "/connection/auth/0: a connection needs a test"},
+		{"  test: {path: /me}\n", "  test: {path: /me}\n  scopes: [read]\n", "/connection/scopes: belongs to shared connections"},
 		{"label: \"${{ test.email }}\"", "other: \"${{ test.email }}\"", "a connection needs a label"},
 		{"${{ test.email }}", "${{ secret.token }}", "/connection/learn/label: unknown name secret"},
 		{"${{ test.email }}", "${{ body.email }}", "/connection/learn/label: unknown name body"},
