@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -73,26 +74,28 @@ func TestActions(t *testing.T) {
 	})
 }
 
-func TestWorkflowSchema(t *testing.T) {
+func TestSchemas(t *testing.T) {
 	t.Parallel()
 	anyone := newTestWorkspace(t).server.anonymous(t)
-	a := anyone.call("GET", "/v1/schemas/workflow.json", "").wantStatus(200)
-	if got := a.header.Get("Content-Type"); got != "application/schema+json" {
-		t.Errorf("content type is %q", got)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if id := document.(map[string]any)["$id"]; id != workflow.SchemaID {
-		t.Errorf("its id is %v", id)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("workflow.json", document); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := compiler.Compile("workflow.json"); err != nil {
-		t.Error(err)
+	for name, id := range map[string]string{"workflow.json": workflow.SchemaID, "integration.json": integration.SchemaID} {
+		a := anyone.call("GET", "/v1/schemas/"+name, "").wantStatus(200)
+		if got := a.header.Get("Content-Type"); got != "application/schema+json" {
+			t.Errorf("%s: content type is %q", name, got)
+		}
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := document.(map[string]any)["$id"]; got != id {
+			t.Errorf("%s: its id is %v", name, got)
+		}
+		compiler := jsonschema.NewCompiler()
+		if err := compiler.AddResource(name, document); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := compiler.Compile(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -101,7 +104,7 @@ func TestDocumentsAreCached(t *testing.T) {
 	t.Parallel()
 	anyone := newTestWorkspace(t).server.anonymous(t)
 	seen := map[string]bool{}
-	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json"} {
+	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/v1/schemas/integration.json"} {
 		etag := anyone.call("GET", path, "").wantStatus(200).header.Get("ETag")
 		if seen[etag] {
 			t.Errorf("%s has the ETag of another document", path)

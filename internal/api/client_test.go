@@ -168,7 +168,7 @@ func (a *response) check() error {
 // cacheControl returns the expected Cache-Control header: only public documents
 // may be cached.
 func (a *response) cacheControl() string {
-	documents := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json"}
+	documents := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/v1/schemas/integration.json"}
 	if a.status < http.StatusBadRequest && slices.Contains(documents, strings.TrimPrefix(a.request.URL.Path, "/ui")) {
 		return "no-cache"
 	}

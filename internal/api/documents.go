@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/openapi"
 )
 
@@ -64,6 +65,14 @@ func (s *Server) openapiJSON(_ context.Context, in *documentRequest) (*reply, er
 
 func (s *Server) workflowSchema(_ context.Context, in *documentRequest) (*reply, error) {
 	text, err := s.Workflows.Schema()
+	if err != nil {
+		return nil, err
+	}
+	return document(in, "application/schema+json", text), nil
+}
+
+func (s *Server) integrationSchema(_ context.Context, in *documentRequest) (*reply, error) {
+	text, err := integration.Schema()
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ func TestPublicRoutesIgnoreCredentials(t *testing.T) {
 	avoidMinuteEnd()
 	_, before, window := limitHeaders(t, w.call("GET", "/v1/workflows", "").wantStatus(200))
 	for path, status := range map[string]int{
-		"/v1/openapi.json": 200, "/v1/openapi.yaml": 200, "/v1/schemas/workflow.json": 200, "/healthz": 200, "/readyz": 200,
+		"/v1/openapi.json": 200, "/v1/openapi.yaml": 200, "/v1/schemas/workflow.json": 200, "/v1/schemas/integration.json": 200, "/healthz": 200, "/readyz": 200,
 		"/v2": 404, "/ui/v1/openapi.json": 200, "/ui/v1/welcome": 200,
 	} {
 		for name, caller := range map[string]client{

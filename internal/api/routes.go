@@ -74,6 +74,7 @@ func (s *Server) register(t *routeTable) {
 	handle(t, "GET /v1/openapi.yaml", auth.Public, http.StatusOK, s.openapiYAML)
 	handle(t, "GET /v1/openapi.json", auth.Public, http.StatusOK, s.openapiJSON)
 	handle(t, "GET /v1/schemas/workflow.json", auth.Public, http.StatusOK, s.workflowSchema)
+	handle(t, "GET /v1/schemas/integration.json", auth.Public, http.StatusOK, s.integrationSchema)
 	handle(t, "GET "+healthPath, auth.Public, http.StatusOK, s.health)
 	handle(t, "GET "+readyPath, auth.Public, http.StatusOK, s.ready)
 }

@@ -168,6 +168,7 @@ var routeBodies = map[string]string{
 	"POST /ui/v1/invitations/accept-with-provider":  `{"token": "x"}`,
 	"GET /v1/openapi.json":                          "-",
 	"GET /v1/schemas/workflow.json":                 "-",
+	"GET /v1/schemas/integration.json":              "-",
 	"GET /healthz":                                  "-",
 	"GET /readyz":                                   "-",
 }
@@ -357,7 +358,9 @@ func TestUnknownQueryParametersAreRejected(t *testing.T) {
 }
 
 // documents lists the routes that only return a text of the program.
-var documents = map[string]bool{"GET /v1/openapi.yaml": true, "GET /v1/openapi.json": true, "GET /v1/schemas/workflow.json": true, "GET /healthz": true}
+var documents = map[string]bool{
+	"GET /v1/openapi.yaml": true, "GET /v1/openapi.json": true, "GET /v1/schemas/workflow.json": true, "GET /v1/schemas/integration.json": true, "GET /healthz": true,
+}
 
 // redirects lists the routes with a scope that redirect a browser also after a failure.
 var redirects = map[string]bool{"GET /ui/v1/oauth/callback": true}
@@ -394,7 +397,7 @@ func createsMissing(r api.Route) bool { return r.Method == http.MethodPut }
 // Reading requires read or admin; writing never requires only read.
 func TestRouteScopes(t *testing.T) {
 	t.Parallel()
-	public := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/healthz", "/readyz"}
+	public := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/v1/schemas/integration.json", "/healthz", "/readyz"}
 	for _, route := range routes() {
 		reads := route.Method == http.MethodGet || readOnlyPosts[routeName(route)]
 		switch {

@@ -180,7 +180,7 @@ func TestDocumentIsServed(t *testing.T) {
 	if !reflect.DeepEqual(again, fromJSON) {
 		t.Error("the JSON is another document than the YAML")
 	}
-	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/healthz", "/readyz"} {
+	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/v1/schemas/integration.json", "/healthz", "/readyz"} {
 		anyone.call("GET", path+"?x=1", "").wantStatus(400, "invalid_request")
 		anyone.server.operator(t).call("POST", path, "{}").wantStatus(405, "method_not_allowed")
 	}

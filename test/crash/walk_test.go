@@ -38,7 +38,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 	for _, link := range w.list("/v1/approvals", "page_url") {
 		w.page("/approve/{token}", link)
 	}
-	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json"} {
+	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/v1/schemas/integration.json"} {
 		w.visited[path] = true
 	}
 	for _, id := range w.list("/v1/workflows", "id") {

@@ -3049,6 +3049,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/schemas/integration.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the JSON Schema of integration manifests
+         * @description Returns a JSON Schema (draft 2020-12) of the manifests of integrations, the files `integration.yaml`. Editors use
+         *     it to complete, explain and validate manifests. It covers what can be validated locally; `stepmill integrations
+         *     lint` checks the rest. Needs no API key.
+         */
+        get: operations["getIntegrationSchema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -17454,6 +17476,45 @@ export interface operations {
                      *       "$schema": "https://json-schema.org/draft/2020-12/schema",
                      *       "$id": "urn:stepmill:schema:workflow:v1",
                      *       "title": "Stepmill workflow"
+                     *     }
+                     */
+                    "application/schema+json": components["schemas"]["JsonSchema"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["InvalidParameter"];
+            500: components["responses"]["InternalError"];
+        };
+    };
+    getIntegrationSchema: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An `ETag` of the document (or several, or `*`). If it still matches, the response is 304 without a body. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schema. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["DocumentETag"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "$schema": "https://json-schema.org/draft/2020-12/schema",
+                     *       "$id": "urn:stepmill:schema:integration:v1",
+                     *       "title": "Stepmill integration"
                      *     }
                      */
                     "application/schema+json": components["schemas"]["JsonSchema"];
