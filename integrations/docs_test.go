@@ -61,8 +61,9 @@ func checkExample(t *testing.T, page string) {
 	if err != nil {
 		t.Fatalf("the tests of the example: %v", err)
 	}
-	problems, _ := replay.Run(t.Context(), catalog(t), i, tests, nil)
-	for _, problem := range problems {
-		t.Errorf("the example: %s", problem)
+	for _, result := range replay.Run(t.Context(), catalog(t), i, tests, nil, nil) {
+		if result.Problem != "" {
+			t.Errorf("the example: %s, %s: %s", result.Operation, result.Test, result.Problem)
+		}
 	}
 }

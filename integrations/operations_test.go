@@ -26,11 +26,19 @@ func TestOperations(t *testing.T) {
 		}
 		t.Run(i.ID, func(t *testing.T) {
 			t.Parallel()
-			problems, untested := replay.Run(t.Context(), all, i, tests(t, i.ID), recordings(t, i.ID))
-			for _, problem := range problems {
-				t.Error(problem)
+			found, recorded := tests(t, i.ID), recordings(t, i.ID)
+			for _, result := range replay.Run(t.Context(), all, i, found, recorded, nil) {
+				if result.Problem != "" {
+					t.Errorf("%s/tests.yaml:%d: %s, %s: %s", i.ID, result.Line, result.Operation, result.Test, result.Problem)
+				}
 			}
-			if len(untested) > 0 {
+			for _, problem := range found.Check(i) {
+				t.Errorf("%s/tests.yaml: %v", i.ID, problem)
+			}
+			for _, problem := range recorded.Check(i, found) {
+				t.Errorf("%s/recordings.json: %s", i.ID, problem)
+			}
+			if untested := found.Untested(i); len(untested) > 0 {
 				t.Errorf("these operations have no test: %q", untested)
 			}
 		})

@@ -193,6 +193,15 @@ func errorKinds() []string {
 	return []string{RateLimited, Unavailable, Reconnect, Restart, NoError, Invalid, Denied, NotFound, Conflict, Failed}
 }
 
+// OperationNames returns the names of the operations, in the order of the file.
+func (i *Integration) OperationNames() []string {
+	var out []string
+	for _, o := range i.Operations {
+		out = append(out, o.Name)
+	}
+	return out
+}
+
 // FindOperation returns the operation with a name.
 func (i *Integration) FindOperation(name string) (*Operation, bool) {
 	for n := range i.Operations {

@@ -56,15 +56,25 @@ func decode(data []byte) (*decoded, error) {
 	if len(data) > maxManifest {
 		return nil, Errors{{Message: fmt.Sprintf("the manifest is longer than %d KiB", maxManifest>>10)}}
 	}
+	out := &decoded{}
+	var err error
+	if out.document, err = DecodeFile(data, &out.manifest); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DecodeFile decodes a YAML file of an integration. The error is an [Errors], with
+// positions in the file.
+func DecodeFile(data []byte, dst any) (*strictyaml.Document, error) {
 	document, err := strictyaml.Decode(data)
 	if err != nil {
 		return nil, decodeErrors(err, nil)
 	}
-	out := &decoded{document: document}
-	if err := strictjson.Decode(document.JSON, &out.manifest); err != nil {
+	if err := strictjson.Decode(document.JSON, dst); err != nil {
 		return nil, decodeErrors(err, document)
 	}
-	return out, nil
+	return document, nil
 }
 
 func (d *decoded) compile(find func(id string) (*Integration, bool)) (*Integration, error) {

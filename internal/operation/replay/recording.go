@@ -140,8 +140,9 @@ func encode(value any) []byte {
 	return out
 }
 
-// problems returns what is wrong with the recordings themselves, after all tests.
-func (r *Recordings) problems(i *integration.Integration, tests *Tests) []string {
+// Check returns what is wrong with the recordings themselves, a sentence each, after all
+// tests were run with them. Nil is right.
+func (r *Recordings) Check(i *integration.Integration, tests *Tests) []string {
 	if r == nil {
 		return nil
 	}
@@ -153,17 +154,17 @@ func (r *Recordings) problems(i *integration.Integration, tests *Tests) []string
 	for _, one := range r.Recordings {
 		covered[one.Operation] = one.Test
 		if !slices.ContainsFunc(tests.Operations[one.Operation], func(t Test) bool { return t.Name == one.Test }) {
-			out = append(out, fmt.Sprintf("recordings: there is no test %q of %s", one.Test, one.Operation))
+			out = append(out, fmt.Sprintf("there is no test %q of %s", one.Test, one.Operation))
 		}
 	}
 	for _, o := range i.Operations {
 		if covered[o.Name] == "" {
-			out = append(out, fmt.Sprintf("recordings: %s has none; record one, or say why there is none in without", o.Name))
+			out = append(out, fmt.Sprintf("%s has no recording; record one, or say why there is none in without", o.Name))
 		}
 	}
 	for _, d := range r.Differences {
 		if !d.used || d.Why == "" {
-			out = append(out, fmt.Sprintf("recordings: the difference at %s applies to no request, or does not say why", d.At))
+			out = append(out, fmt.Sprintf("the difference at %s applies to no request, or does not say why", d.At))
 		}
 	}
 	return out

@@ -37,10 +37,10 @@ func TestRecordings(t *testing.T) {
 		{"escaped in another way", "1:a", "", "text", strings.Replace(request, "1:a", "1%3Aa", 1), ""},
 		{"another credential", "2:b", "", "text", request, "the URL is https://api.telegram.org/bot2:b/sendMessage"},
 		{"another method", "1:a", "", "text", strings.Replace(request, "POST", "PUT", 1), "the method is POST, want PUT"},
-		{"another body", "1:a", "", "text", extra, "the body is"},
+		{"another body", "1:a", "", "text", extra, "the body is not as expected:\n  /x: is missing, want 12345678901234567890"},
 		{"a header that is missing", "1:a", "", "text", strings.Replace(request, `"json"`, `"headers": {"authorization": "Bearer a"}, "json"`, 1), "the header authorization is"},
 		{"a difference that is intended", "1:a", known, "text", extra, ""},
-		{"a difference of another request", "1:a", second, "text", extra, "the body is"},
+		{"a difference of another request", "1:a", second, "text", extra, "the body is not as expected:\n  /x: is missing, want 12345678901234567890"},
 		{"a difference without a reason", "1:a", unwise, "text", extra, "does not say why"},
 		{"a difference that does not exist", "1:a", spare, "text", request, "applies to no request"},
 		{"one request more", "1:a", "", "text", request + "," + request, "the client sends 1 more requests"},
@@ -63,7 +63,7 @@ func TestOperationWithoutRecording(t *testing.T) {
 	if got := problems(t, `{"client": "the client", "auth": "api_key", "without": {"send_message": "the client cannot do it"}}`); got != "" {
 		t.Errorf("problems: %q", got)
 	}
-	if got := problems(t, `{"client": "the client", "auth": "api_key"}`); !strings.Contains(got, "send_message has none") {
+	if got := problems(t, `{"client": "the client", "auth": "api_key"}`); !strings.Contains(got, "send_message has no recording") {
 		t.Errorf("problems: %q", got)
 	}
 }
@@ -87,6 +87,11 @@ func problems(t *testing.T, recordings string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := replay.Run(t.Context(), catalog, &telegram, parsed, recorded)
-	return strings.Join(out, "\n")
+	var out []string
+	for _, result := range replay.Run(t.Context(), catalog, &telegram, parsed, recorded, nil) {
+		if result.Problem != "" {
+			out = append(out, result.Problem)
+		}
+	}
+	return strings.Join(append(out, recorded.Check(&telegram, parsed)...), "\n")
 }

@@ -10,13 +10,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/jsonpointer"
 	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/strictyaml"
+	"github.com/stepmill/stepmill/internal/suggest"
 )
 
 // Tests are the tests of an integration.
@@ -25,6 +29,8 @@ type Tests struct {
 	Connection map[string]string `json:"connection"`
 	// Operations has the tests of each operation by its name.
 	Operations map[string][]Test `json:"operations"`
+
+	document *strictyaml.Document
 }
 
 // Test is a test of an operation.
@@ -50,41 +56,82 @@ type Failure struct {
 	Message     string `json:"message"`
 }
 
-// Parse reads a file with tests.
+// Parse reads a file with tests. The error is an [integration.Errors].
 func Parse(data []byte) (*Tests, error) {
-	document, err := strictyaml.Decode(data)
-	if err != nil {
-		return nil, err
-	}
 	var out Tests
-	if err := strictjson.Decode(document.JSON, &out); err != nil {
+	var err error
+	if out.document, err = integration.DecodeFile(data, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil
 }
 
-// Run runs all tests of an integration, and compares their requests with those that were
-// recorded, if any. It returns what is wrong, a sentence each, and which operations have no
-// test.
-func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, tests *Tests, recordings *Recordings) (problems, untested []string) {
+// Check returns what is wrong with the tests whatever the operations do.
+func (t *Tests) Check(i *integration.Integration) integration.Errors {
+	var out integration.Errors
+	for _, name := range slices.Sorted(maps.Keys(t.Operations)) {
+		if _, ok := i.FindOperation(name); !ok {
+			out = append(out, t.errorf(jsonpointer.Of("operations", name), "%s has no operation %q%s", i.ID, name, suggest.Hint(name, i.OperationNames())))
+		}
+		seen := map[string]bool{}
+		for n, test := range t.Operations[name] {
+			at := jsonpointer.Of("operations", name, strconv.Itoa(n))
+			switch {
+			case test.Name == "":
+				out = append(out, t.errorf(at, "needs a name"))
+			case seen[test.Name]:
+				out = append(out, t.errorf(at, "%s has another test with the name %q", name, test.Name))
+			case (test.Output == nil) == (test.Error == nil):
+				out = append(out, t.errorf(at, "needs either an output or an error"))
+			}
+			seen[test.Name] = true
+		}
+	}
+	return out
+}
+
+func (t *Tests) errorf(pointer, format string, args ...any) *integration.Error {
+	line, column, _ := t.document.KeyAt(pointer)
+	return &integration.Error{Line: line, Column: column, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
+}
+
+// Untested returns the operations of the integration that have no test.
+func (t *Tests) Untested(i *integration.Integration) []string {
+	return slices.DeleteFunc(i.OperationNames(), func(name string) bool { return len(t.Operations[name]) > 0 })
+}
+
+// Result is the outcome of a test.
+type Result struct {
+	Operation string
+	Test      string
+	Line      int // of the test in its file
+	// Problem says what is wrong, in one or several lines. It is empty if the test has
+	// passed.
+	Problem string
+}
+
+// Run runs the tests of an integration for which pick returns true; nil picks all. Their
+// requests are compared with those that were recorded, if any.
+func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, tests *Tests, recordings *Recordings, pick func(operation, test string) bool) []Result {
+	var out []Result
 	for _, name := range slices.Sorted(maps.Keys(tests.Operations)) {
 		if _, ok := i.FindOperation(name); !ok {
-			problems = append(problems, fmt.Sprintf("%s: there is no such operation", name))
-			continue
+			continue // Check reports it
 		}
-		for _, test := range tests.Operations[name] {
+		for n, test := range tests.Operations[name] {
+			if pick != nil && !pick(name, test.Name) {
+				continue
+			}
+			line, _, _ := tests.document.At(jsonpointer.Of("operations", name, strconv.Itoa(n)))
+			result := Result{Operation: name, Test: test.Name, Line: line}
 			server := &server{integration: i, variables: tests.Connection, exchanges: test.Exchanges, recordings: recordings}
 			if err := test.run(ctx, catalog, server, name); err != nil {
-				problems = append(problems, fmt.Sprintf("%s, %s: %v", name, test.Name, err))
+				result.Problem = err.Error()
 			}
+			out = append(out, result)
 		}
 	}
-	for _, o := range i.Operations {
-		if len(tests.Operations[o.Name]) == 0 {
-			untested = append(untested, o.Name)
-		}
-	}
-	return append(problems, recordings.problems(i, tests)...), untested
+	return out
 }
 
 // run runs one test.
@@ -108,7 +155,7 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *ser
 		return err
 	}
 	if found := checker.Check(entry.Spec.Name, input, func(string) bool { return false }); len(found) > 0 {
-		return fmt.Errorf("input%s: %s", found[0].Pointer, found[0].Message)
+		return inputError(found)
 	}
 	now := time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC) // always the same, because requests can have it
 	output, err := execute(ctx, entry.Action, action.Request{
@@ -124,6 +171,15 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *ser
 		return err
 	}
 	return server.left()
+}
+
+// inputError returns an error with the problems of an input.
+func inputError(found []action.Problem) error {
+	lines := []string{"the input is not valid:"}
+	for _, problem := range found {
+		lines = append(lines, "  "+label(problem.Pointer)+problem.Message)
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // maxCalls is how often an action is called before the test fails.
@@ -154,15 +210,23 @@ func (t Test) compare(files *files, output any, err error) error {
 	case t.Error != nil && !failed:
 		return errors.New("it succeeded, but should have failed")
 	case t.Error != nil:
-		code, _ := failure.Output["service_code"].(string)
-		if failure.Code != t.Error.Code || code != t.Error.ServiceCode || t.Error.Message != "" && failure.Message != t.Error.Message {
-			return fmt.Errorf("it failed with %s, service_code %q", failure.Error(), code)
-		}
-		return nil
+		return t.Error.compare(failure)
 	}
 	got, err := strictjson.Encode(files.describe(action.Object(output)))
 	if err != nil {
 		return err
 	}
-	return equalJSON("output", got, t.Output)
+	return equalJSON("the output", got, t.Output)
+}
+
+// compare compares how a step has failed with what is expected. A message that is left out
+// can be any.
+func (want *Failure) compare(failure *action.Failure) error {
+	code, _ := failure.Output["service_code"].(string)
+	got := map[string]any{"code": failure.Code, "service_code": code}
+	expected := map[string]any{"code": want.Code, "service_code": want.ServiceCode}
+	if want.Message != "" {
+		got["message"], expected["message"] = failure.Message, want.Message
+	}
+	return equalValues("the error", got, expected)
 }

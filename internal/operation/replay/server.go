@@ -13,7 +13,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -149,13 +148,15 @@ func (s *server) checkRecorded(r egress.Request) error {
 func (s *server) left() error {
 	if left := len(s.exchanges) - s.next; left > 0 {
 		missing := s.exchanges[s.next].Request
-		return fmt.Errorf("%d of the expected requests were not sent, the first is %s %s", left, missing.Method, missing.URL)
+		return fmt.Errorf("it does not send %d of the expected requests, the first is %s %s", left, missing.method(), missing.URL)
 	}
 	if left := len(s.recorded) - s.next; s.recorded != nil && left > 0 {
 		return fmt.Errorf("%s sends %d more requests, the first is %s %s", s.recordings.Client, left, s.recorded[s.next].Method, s.recorded[s.next].URL)
 	}
 	return nil
 }
+
+func (want Request) method() string { return cmp.Or(want.Method, http.MethodGet) }
 
 // header returns the expected value of a header.
 func (want Request) header(name string) string {
@@ -178,8 +179,8 @@ func (want Request) compare(r egress.Request) error {
 	}
 	query := u.Query()
 	target, expected := canonical(r.URL), canonical(want.URL)
-	if method := cmp.Or(want.Method, http.MethodGet); r.Method != method {
-		return fmt.Errorf("the method is %s, want %s", r.Method, method)
+	if r.Method != want.method() {
+		return fmt.Errorf("the method is %s, want %s", r.Method, want.method())
 	}
 	if target != expected {
 		return fmt.Errorf("the URL is %s, want %s", target, expected)
@@ -323,10 +324,8 @@ func sortJSON(form map[string]any) map[string]any {
 }
 
 func equalValues(what string, got, want any) error {
-	if !reflect.DeepEqual(got, want) {
-		g, _ := json.Marshal(got)
-		w, _ := json.Marshal(want)
-		return fmt.Errorf("%s is %s, want %s", what, g, w)
+	if found := differences("", got, want); found != nil {
+		return fmt.Errorf("%s is not as expected:\n%s", what, strings.Join(found, "\n"))
 	}
 	return nil
 }
