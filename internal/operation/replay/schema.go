@@ -1,0 +1,78 @@
+package replay
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/stepmill/stepmill/internal/typeschema"
+)
+
+// SchemaID is the id of the JSON Schema of tests.
+const SchemaID = "urn:stepmill:schema:integration-tests:v1"
+
+// Schema returns the JSON Schema of files with tests, for editors. Callers must not modify
+// it.
+var Schema = sync.OnceValues(func() ([]byte, error) {
+	return types().Document(SchemaID, reflect.TypeFor[Tests]())
+})
+
+type node = typeschema.Node
+
+func types() typeschema.Types {
+	object := func(description string) node { return node{"type": "object", "description": description} }
+	return typeschema.Types{
+		reflect.TypeFor[Tests](): {
+			Title: "Tests of a Stepmill integration", Description: "What its operations send, and what they return.",
+			Members: map[string]any{
+				"connection": "The variables of the connection, for all tests.",
+				"operations": "The tests of each operation, by its name.",
+			},
+		},
+		reflect.TypeFor[Test](): {
+			Name: "test", Description: "A test of an operation.", Required: []string{"name"},
+			Members: map[string]any{
+				"name":        node{"minLength": 1, "description": "Names the test. It is unique among those of the operation."},
+				"input":       object("What the step gives. {$file: name} is one of files."),
+				"files":       "Text files, by name.",
+				"interrupted": "The process has died while it sent the first request.",
+				"exchanges":   "The requests that the operation must send, with the answers that they get.",
+				"output":      "What the step returns. A file is {$file: name, text: content}.",
+				"error":       "How the step fails.",
+			},
+			Keywords: node{"oneOf": []node{{"required": []string{"output"}}, {"required": []string{"error"}}}},
+		},
+		reflect.TypeFor[Failure](): {
+			Name: "failure", Required: []string{"code"},
+			Members: map[string]any{
+				"code":         "The kind of the error, such as not_found.",
+				"service_code": "The service's own code.",
+				"message":      "The whole message. It can be left out.",
+			},
+		},
+		reflect.TypeFor[Exchange](): {
+			Name: "exchange", Members: map[string]any{"request": "The request.", "answer": "The answer."}, Required: []string{"request"},
+		},
+		reflect.TypeFor[Request](): {
+			Name: "request", Required: []string{"url"}, Description: "The query and the body must be equal; of the headers, those that are listed.",
+			Members: map[string]any{
+				"method":    node{"default": "GET", "description": "The method."},
+				"url":       "The URL without its query. {auth} stands for a credential in it.",
+				"query":     "The parameters of the query. A list has the values of one that is repeated.",
+				"headers":   "Headers of the request, which can have others.",
+				"json":      "The body as JSON.",
+				"form":      "The body as a form.",
+				"multipart": "The body as a form with files: text, or {filename, type, text}.",
+				"text":      "The body as text.",
+			},
+		},
+		reflect.TypeFor[Answer](): {
+			Name: "answer",
+			Members: map[string]any{
+				"status":  node{"default": 200, "description": "The status."},
+				"headers": "The headers. The Content-Type follows from the body.",
+				"json":    "The body as JSON.",
+				"text":    "The body as text.",
+			},
+		},
+	}
+}
