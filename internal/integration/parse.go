@@ -15,7 +15,6 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
-	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/strictyaml"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
@@ -46,39 +45,8 @@ func Parse(data []byte, find func(id string) (*Integration, bool)) (*Integration
 	return d.compile(find)
 }
 
-// decoded is a manifest before its templates are compiled.
-type decoded struct {
-	manifest manifest
-	document *strictyaml.Document
-}
-
-func decode(data []byte) (*decoded, error) {
-	if len(data) > maxManifest {
-		return nil, Errors{{Message: fmt.Sprintf("the manifest is longer than %d KiB", maxManifest>>10)}}
-	}
-	out := &decoded{}
-	var err error
-	if out.document, err = DecodeFile(data, &out.manifest); err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// DecodeFile decodes a YAML file of an integration. The error is an [Errors], with
-// positions in the file.
-func DecodeFile(data []byte, dst any) (*strictyaml.Document, error) {
-	document, err := strictyaml.Decode(data)
-	if err != nil {
-		return nil, decodeErrors(err, nil)
-	}
-	if err := strictjson.Decode(document.JSON, dst); err != nil {
-		return nil, decodeErrors(err, document)
-	}
-	return document, nil
-}
-
 func (d *decoded) compile(find func(id string) (*Integration, bool)) (*Integration, error) {
-	p := &parser{document: d.document}
+	p := &parser{document: d.document, text: d.text}
 	var of *Integration
 	if id := d.manifest.Connection.Of; id != "" {
 		if of, _ = find(id); of == nil || of.Of != "" {
@@ -93,30 +61,10 @@ func (d *decoded) compile(find func(id string) (*Integration, bool)) (*Integrati
 	return out, nil
 }
 
-// decodeErrors converts the errors of the decoders, with positions in the document
-// if there is one.
-func decodeErrors(err error, document *strictyaml.Document) Errors {
-	var list strictjson.Errors
-	if !errors.As(err, &list) {
-		return Errors{{Message: err.Error()}}
-	}
-	var out Errors
-	for _, one := range list {
-		e := &Error{Line: one.Line, Column: one.Column, Pointer: one.Pointer, Message: one.Message}
-		if document != nil {
-			e.Line, e.Column, _ = document.At(one.Pointer)
-			if one.Key {
-				e.Line, e.Column, _ = document.KeyAt(one.Pointer)
-			}
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
 // parser checks a manifest and compiles it.
 type parser struct {
 	document *strictyaml.Document
+	text     []byte // of the manifest
 	errs     Errors
 	fields   []Field // of the connection
 	shared   variables
@@ -130,6 +78,11 @@ func at(parent string, members ...string) string { return parent + jsonpointer.O
 func (p *parser) failf(pointer, format string, args ...any) {
 	line, column, _ := p.document.At(pointer)
 	p.errs = append(p.errs, &Error{Line: line, Column: column, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+}
+
+// invalid reports an expression, or a text with some, that is not valid.
+func (p *parser) invalid(pointer, source string, err error) {
+	p.failf(pointer, "%s%s", message(err), p.cutOff(pointer, source))
 }
 
 // require reports a missing text.
@@ -227,7 +180,7 @@ func (p *parser) template(pointer, source string, scope *expr.Scope, escape expr
 	}
 	compiled, err := scope.CompileTemplate(source, escape)
 	if err != nil {
-		p.failf(pointer, "%s", message(err))
+		p.invalid(pointer, source, err)
 	}
 	return Template{compiled: compiled}
 }
@@ -241,7 +194,7 @@ func (p *parser) templates(pointer string, sources map[string]string, scope *exp
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		compiled, err := scope.CompileTemplate(sources[name], nil)
 		if err != nil {
-			p.failf(at(pointer, name), "%s", message(err))
+			p.invalid(at(pointer, name), sources[name], err)
 		}
 		out[name] = Template{compiled: compiled}
 	}

@@ -216,7 +216,7 @@ func (p *parser) program(pointer, source string, scope *expr.Scope) *expr.Progra
 	}
 	compiled, err := scope.Compile(source)
 	if err != nil {
-		p.failf(pointer, "%s", message(err))
+		p.invalid(pointer, source, err)
 	}
 	return compiled
 }

@@ -180,6 +180,7 @@ func (p *parser) input(pointer, name string, in *manifestInput) Input {
 	if in.Required && in.Default != nil {
 		p.failf(pointer, "is required and has a default: remove one of them")
 	}
+	p.checkSamples(pointer, &out)
 	return out
 }
 

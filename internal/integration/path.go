@@ -82,12 +82,15 @@ func (p *parser) path(pointer, source string, scope *expr.Scope) Path {
 		if length := expressionLength(rest); length > 0 {
 			program, err := scope.Compile(strings.TrimSpace(rest[len("${{") : length-len("}}")]))
 			if err != nil {
-				p.failf(pointer, "%s", message(err))
+				p.invalid(pointer, source, err)
 			}
 			out.pieces, rest = append(out.pieces, pathPiece{expression: program}), rest[length:]
 			continue
 		}
 		next := strings.Index(rest, "${{")
+		if next == 0 {
+			p.invalid(pointer, source, errors.New("an expression lacks the }} at its end"))
+		}
 		if next <= 0 {
 			next = len(rest)
 		}

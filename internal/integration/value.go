@@ -103,7 +103,7 @@ func (p *parser) value(pointer string, source any, scope *expr.Scope) *Value {
 	case string:
 		compiled, err := scope.CompileTemplate(source, nil)
 		if err != nil {
-			p.failf(pointer, "%s", message(err))
+			p.invalid(pointer, source, err)
 		}
 		return &Value{template: compiled}
 	case map[string]any:
