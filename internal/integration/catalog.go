@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -57,8 +55,8 @@ type loader struct {
 
 func (l *loader) read(file string, text []byte) {
 	d, err := decode(text)
-	if err == nil && d.manifest.ID != path.Dir(file) {
-		err = Errors{{Pointer: "/id", Message: fmt.Sprintf("is %q, but the folder is %s: they must be equal", d.manifest.ID, path.Dir(file))}}
+	if err == nil {
+		err = d.checkFolder(path.Dir(file))
 	}
 	switch {
 	case err != nil:
@@ -80,10 +78,7 @@ func (l *loader) compile(file string, d *decoded) {
 }
 
 func (l *loader) report(file string, err error) {
-	errs, ok := errors.AsType[Errors](err)
-	if !ok {
-		errs = Errors{{Message: err.Error()}}
-	}
+	errs := asErrors(err)
 	for _, one := range errs {
 		one.File = file
 	}

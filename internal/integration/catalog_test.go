@@ -42,7 +42,7 @@ func TestLoadNamesFileAndPlace(t *testing.T) {
 		t.Fatalf("the error is %v", err)
 	}
 	for _, want := range []string{
-		`store/integration.yaml: /id: is "shop", but the folder is store`,
+		`store/integration.yaml:2:5: /id: is "shop", but the folder is store`,
 		`typo/integration.yaml:2:1: /nme: unknown field "nme" (did you mean "name"?)`,
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -27,6 +27,15 @@ func decode(data []byte) (*decoded, error) {
 	return out, nil
 }
 
+// checkFolder checks that the folder of the manifest has its id as its name.
+func (d *decoded) checkFolder(folder string) error {
+	if d.manifest.ID == folder {
+		return nil
+	}
+	line, column, _ := d.document.At("/id")
+	return Errors{{Line: line, Column: column, Pointer: "/id", Message: fmt.Sprintf("is %q, but the folder is %s: they must be equal", d.manifest.ID, folder)}}
+}
+
 // DecodeFile decodes a YAML file of an integration. The error is an [Errors], with
 // positions in the file.
 func DecodeFile(data []byte, dst any) (*strictyaml.Document, error) {

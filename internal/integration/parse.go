@@ -47,14 +47,7 @@ func Parse(data []byte, find func(id string) (*Integration, bool)) (*Integration
 
 func (d *decoded) compile(find func(id string) (*Integration, bool)) (*Integration, error) {
 	p := &parser{document: d.document, text: d.text}
-	var of *Integration
-	if id := d.manifest.Connection.Of; id != "" {
-		if of, _ = find(id); of == nil || of.Of != "" {
-			p.failf("/connection/of", "there is no integration %q with connections of its own", id)
-			return nil, p.errs
-		}
-	}
-	out := p.integration(&d.manifest, of)
+	out := p.compile(&d.manifest, find)
 	if p.errs != nil {
 		return nil, p.errs
 	}
@@ -64,12 +57,24 @@ func (d *decoded) compile(find func(id string) (*Integration, bool)) (*Integrati
 // parser checks a manifest and compiles it.
 type parser struct {
 	document *strictyaml.Document
-	text     []byte // of the manifest
+	text     []byte            // of the manifest
+	bare     map[string]string // bare expressions by their pointer
 	errs     Errors
 	fields   []Field // of the connection
 	shared   variables
 	hosts    []string // the sources of the hosts
 	base     bool     // there is a base URL
+}
+
+func (p *parser) compile(m *manifest, find func(id string) (*Integration, bool)) *Integration {
+	var of *Integration
+	if id := m.Connection.Of; id != "" {
+		if of, _ = find(id); of == nil || of.Of != "" {
+			p.failf("/connection/of", "there is no integration %q with connections of its own", id)
+			return nil
+		}
+	}
+	return p.integration(m, of)
 }
 
 // at returns the pointer of a member.

@@ -214,6 +214,7 @@ func (p *parser) program(pointer, source string, scope *expr.Scope) *expr.Progra
 	if source == "" {
 		return nil
 	}
+	p.noteBare(pointer, source)
 	compiled, err := scope.Compile(source)
 	if err != nil {
 		p.invalid(pointer, source, err)
