@@ -1,11 +1,13 @@
 package integration_test
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stepmill/stepmill/integrations"
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
@@ -71,7 +73,11 @@ func TestLintManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, text := range shipped(t) {
+	for file := range shipped(t) {
+		text, err := fs.ReadFile(integrations.Files, file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, problems := integration.Lint(text, strings.TrimSuffix(file, "/integration.yaml"), all.Find); len(problems) > 0 {
 			t.Errorf("%s: %v", file, problems)
 		}
