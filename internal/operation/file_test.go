@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/actiontest"
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/expr"
 )
 
 const uploads = `
@@ -293,4 +294,50 @@ func body(t *testing.T, r egress.Request) string {
 		t.Fatalf("%d bytes of %d, %v", len(sent), r.UploadLength, err)
 	}
 	return string(sent)
+}
+
+// The files that the parts of a batch make are those of the run, also after checkpoints.
+// Requests that only read are recorded together.
+func TestFilesOfABatch(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]int{"GET": 0, "POST": 2} {
+		if checkpoints := filesOfABatch(t, method); checkpoints != want {
+			t.Errorf("%s: %d checkpoints, want %d", method, checkpoints, want)
+		}
+	}
+}
+
+func filesOfABatch(t *testing.T, method string) int {
+	t.Helper()
+	manifest := `
+operations:
+  get:
+    title: Get
+    input: {ids: {type: list, items: {type: string}}}
+    do:
+      - id: files
+        method: ` + method + `
+        path: /attachments/${{ batch[0] }}
+        batch: {of: input.ids, size: 1}
+        blobs: [data]
+        file_name: ${{ batch[0] }}.txt
+        output: ["${{ body.data }}"]
+    output: {files: "${{ results.files.items }}", same: "${{ items }}"}
+`
+	h := newHarness(t, manifest, answer(200, `{"data": "QQ"}`), answer(200, `{"data": "Qg"}`), answer(200, `{"data": "Qw"}`))
+	req, _ := upload()
+	req.Input = map[string]any{"ids": []any{"a", "b", "c"}}
+	output, checkpoints, err := h.run(t, "get", req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range expr.Files(output.(map[string]any)["files"]) {
+		names = append(names, f.Name)
+	}
+	want(t, "files", strings.Join(names, " "), "a.txt b.txt c.txt")
+	if len(expr.Files(output)) != 6 {
+		t.Errorf("the output is %v", output)
+	}
+	return checkpoints
 }

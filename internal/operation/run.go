@@ -29,6 +29,8 @@ type execution struct {
 	// interrupted and retried say whether an earlier execution may have sent the request
 	// that is next.
 	interrupted, retried bool
+	// began is when this execution began, on the monotonic clock.
+	began time.Time
 	// last is the last answer, part the part of the batch that is being sent, and chunk
 	// that of the file.
 	last  *answer
@@ -67,7 +69,7 @@ func withDefaults(inputs []integration.Input, given map[string]any) map[string]a
 // continueCalls makes the calls that are left. It returns a checkpoint after each one
 // that has an effect.
 func (e *execution) continueCalls(ctx context.Context) (action.Result, error) {
-	began := clock.Monotonic()
+	e.began = clock.Monotonic()
 	for e.at.Call < len(e.operation.Calls) {
 		call := &e.operation.Calls[e.at.Call]
 		if e.at.Ended { // only its list has to be joined
@@ -87,15 +89,22 @@ func (e *execution) continueCalls(ctx context.Context) (action.Result, error) {
 			return action.Result{}, err
 		case got.result != nil:
 			return *got.result, nil
+		case got.goesOn:
+			continue
 		case e.at.Call == len(e.operation.Calls)-1:
 			return e.output(got.value)
 		}
 		e.next(call, got.value)
-		if !call.Idempotency.Safe || time.Since(began) > longestRead {
+		if e.mustRecord(call) {
 			return e.checkpoint(ctx)
 		}
 	}
 	return e.output(nil)
+}
+
+// mustRecord reports whether a checkpoint is due after a request.
+func (e *execution) mustRecord(call *integration.Call) bool {
+	return !call.Idempotency.Safe || time.Since(e.began) > longestRead
 }
 
 // skips reports whether the condition of a call does not hold.
@@ -128,10 +137,12 @@ func (e *execution) next(call *integration.Call, result any) {
 	e.list, e.chunk, e.interrupted, e.retried = itemlist.New(), nil, false, false
 }
 
-// outcome is what a call has led to: its result, or that of this execution.
+// outcome is what a request has led to: the result of its call, or that of this execution.
+// If the call goes on, it has neither.
 type outcome struct {
 	value  any
 	result *action.Result
+	goesOn bool
 }
 
 // perform makes a call, or the next part of it.

@@ -56,7 +56,7 @@ func (w *writer) Finish() (*expr.File, error) { return w.files.add(w.made, w.Byt
 func (w *writer) Abort() {}
 
 // decode reads an input in which {$file: name} is one of the given files.
-func (f *files) decode(input json.RawMessage, given map[string]string) (map[string]any, error) {
+func (f *files) decode(input json.RawMessage, given map[string]Content) (map[string]any, error) {
 	if input == nil {
 		return map[string]any{}, nil
 	}
@@ -71,11 +71,11 @@ func (f *files) decode(input json.RawMessage, given map[string]string) (map[stri
 	return object, nil
 }
 
-func (f *files) replace(value any, given map[string]string) any {
+func (f *files) replace(value any, given map[string]Content) any {
 	switch v := value.(type) {
 	case map[string]any:
 		if name, ok := v["$file"].(string); ok {
-			return f.add(action.NewFile{Name: name, Type: mime.TypeByExtension(path.Ext(name))}, []byte(given[name]))
+			return f.add(action.NewFile{Name: name, Type: mime.TypeByExtension(path.Ext(name))}, given[name].bytes())
 		}
 		for name, member := range v {
 			v[name] = f.replace(member, given)

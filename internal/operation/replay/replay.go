@@ -38,8 +38,8 @@ type Test struct {
 	Name string `json:"name"`
 	// Input is that of the step. {$file: name} in it is a file of Files.
 	Input json.RawMessage `json:"input"`
-	// Files are text files, by name.
-	Files map[string]string `json:"files"`
+	// Files are the files in the input, by name.
+	Files map[string]Content `json:"files"`
 	// Interrupted is set if the process has died before, while it sent the first request.
 	Interrupted bool       `json:"interrupted"`
 	Exchanges   []Exchange `json:"exchanges"`
@@ -48,6 +48,23 @@ type Test struct {
 	Output json.RawMessage `json:"output"`
 	Error  *Failure        `json:"error"`
 }
+
+// Content is that of a file: text, or {size: number} for a large file whose bytes are zero.
+type Content struct {
+	Text string `json:"-"`
+	Size int    `json:"size"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	if data[0] != '{' {
+		return strictjson.Decode(data, &c.Text)
+	}
+	type plain Content
+	return strictjson.Decode(data, (*plain)(c))
+}
+
+func (c Content) bytes() []byte { return append([]byte(c.Text), make([]byte, c.Size)...) }
 
 // Failure is how a step fails.
 type Failure struct {

@@ -155,7 +155,7 @@ line 10:7: /operations/add/4: needs either an output or an error`
 func TestParseRejects(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"operations:\n  add:\n    - nmae: a\n":                                `line 3:7: /operations/add/0/nmae: unknown field "nmae" (did you mean "name"?)`,
+		"operations:\n  add:\n    - nmae: a\n":                                 `line 3:7: /operations/add/0/nmae: unknown field "nmae" (did you mean "name"?)`,
 		"operations:\n  add:\n    - name: a\n      exchanges: {request: {}}\n": "line 4:18: /operations/add/0/exchanges: must be an array, not an object",
 		"operations:\n  add: [\n":                                              "line 2:8: /operations/add: the bracket is not closed",
 	} {

@@ -33,13 +33,17 @@ func types() typeschema.Types {
 			Members: map[string]any{
 				"name":        node{"minLength": 1, "description": "Names the test. It is unique among those of the operation."},
 				"input":       object("What the step gives. {$file: name} is one of files."),
-				"files":       "Text files, by name.",
+				"files":       "The files in the input, by name.",
 				"interrupted": "The process has died while it sent the first request.",
 				"exchanges":   "The requests that the operation must send, with the answers that they get.",
 				"output":      "What the step returns. A file is {$file: name, text: content}.",
 				"error":       "How the step fails.",
 			},
 			Keywords: node{"oneOf": []node{{"required": []string{"output"}}, {"required": []string{"error"}}}},
+		},
+		reflect.TypeFor[Content](): {
+			Name: "content", Short: node{"type": "string", "description": "The text of the file."},
+			Members: map[string]any{"size": node{"minimum": 0, "description": "The size of a large file, whose bytes are zero."}},
 		},
 		reflect.TypeFor[Failure](): {
 			Name: "failure", Required: []string{"code"},
@@ -63,7 +67,22 @@ func types() typeschema.Types {
 				"form":      "The body as a form.",
 				"multipart": "The body as a form with files: text, or {filename, type, text}.",
 				"text":      "The body as text.",
+				"message":   "The body as an e-mail message.",
+				"size":      "The length of the body, whose bytes do not count.",
 			},
+		},
+		reflect.TypeFor[Message](): {
+			Name: "message", Description: "An e-mail message.",
+			Members: map[string]any{
+				"headers":     "The headers, decoded, but for the date and those about the content.",
+				"text":        "The content as text.",
+				"html":        "The content as HTML.",
+				"attachments": "The attachments.",
+			},
+		},
+		reflect.TypeFor[Attachment](): {
+			Name:    "attachment",
+			Members: map[string]any{"filename": "The name of the file.", "type": "Its media type.", "text": "Its content."},
 		},
 		reflect.TypeFor[Answer](): {
 			Name: "answer",

@@ -38,6 +38,8 @@ type Request struct {
 	Form      map[string]any    `json:"form"`
 	Multipart map[string]any    `json:"multipart"` // text, or {filename, type, text}
 	Text      *string           `json:"text"`
+	Message   *Message          `json:"message"` // an e-mail message
+	Size      *int              `json:"size"`    // the length of a body whose bytes do not count
 }
 
 // Answer is the answer to a request.
@@ -233,6 +235,12 @@ func (want Request) compareBody(r egress.Request) error {
 			return err
 		}
 		return equalValues("the multipart body", sortJSON(got), sortJSON(want.Multipart))
+	case want.Message != nil || want.Text != nil && isMessage(contentType):
+		return want.compareMessage(body)
+	case want.Size != nil && len(body) != *want.Size:
+		return fmt.Errorf("the body has %d bytes, want %d", len(body), *want.Size)
+	case want.Size != nil:
+		return nil
 	case want.Text != nil && string(body) != *want.Text:
 		return fmt.Errorf("the body is %q, want %q", body, *want.Text)
 	case want.Text == nil && len(body) > 0:
