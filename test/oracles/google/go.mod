@@ -3,6 +3,7 @@ module github.com/stepmill/stepmill/test/oracles/google
 go 1.26.0
 
 require (
+	github.com/wneessen/go-mail v0.8.1
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/oauth2 v0.37.0
 	google.golang.org/api v0.300.0
