@@ -70,12 +70,18 @@ func (i *internet) connect(t *testing.T, w http.ResponseWriter, r *http.Request)
 // start starts a server that reaches this internet and no other.
 func (i *internet) start(t *testing.T) *harness.Server {
 	t.Helper()
+	return i.startIn(t, t.TempDir())
+}
+
+// startIn starts such a server with a data directory.
+func (i *internet) startIn(t *testing.T, dir string) *harness.Server {
+	t.Helper()
 	trusted := filepath.Join(t.TempDir(), "authority.pem")
 	if err := os.WriteFile(trusted, []byte(i.authority.PEM), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return harness.StartWith(t, harness.Options{
-		Dir: t.TempDir(), Args: []string{"--egress-proxy=" + i.proxy.URL},
+		Dir: dir, Args: []string{"--egress-proxy=" + i.proxy.URL},
 		// Names need an address that requests may be sent to; only the proxy sees it.
 		Failpoint: "at_start@nobody:exit", Env: []string{"SSL_CERT_FILE=" + trusted, "FP_ADDRESS=8.8.8.8"},
 	})
