@@ -67,6 +67,10 @@ func (c *checked) explainLeaf(e *jsonschema.ValidationError) []Problem {
 		return []Problem{{Pointer: at, Message: "is not JSON"}}
 	case *kind.Format:
 		return []Problem{{Pointer: at, Message: notFile(k.Got)}}
+	case *kind.MinItems:
+		return []Problem{{Pointer: at, Message: fmt.Sprintf("needs at least %d, not %d", k.Want, k.Got)}}
+	case *kind.MaxItems:
+		return []Problem{{Pointer: at, Message: fmt.Sprintf("can have at most %d, not %d", k.Want, k.Got)}}
 	case *kind.Enum:
 		return []Problem{{Pointer: at, Message: fmt.Sprintf("must be one of %v", k.Want)}}
 	default:

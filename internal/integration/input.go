@@ -21,7 +21,7 @@ type Input struct {
 	Enum     []any
 	Pattern  string
 	Format   string // how the form shows text: multiline, markdown …
-	Min, Max *float64
+	Min, Max *float64 // of a number, or of the number of items of a list
 	// Items is what a list has, and Properties what an object has; nil for anything.
 	Items      *Input
 	Properties []Input
@@ -153,8 +153,12 @@ func (in *Input) write(out *bytes.Buffer) {
 	w.add("default", in.Default)
 	w.add("enum", in.Enum)
 	w.add("pattern", in.Pattern)
-	w.add("minimum", in.Min)
-	w.add("maximum", in.Max)
+	lowest, highest := "minimum", "maximum"
+	if in.Type == "list" {
+		lowest, highest = "minItems", "maxItems"
+	}
+	w.add(lowest, in.Min)
+	w.add(highest, in.Max)
 	if in.Example != nil {
 		w.add("examples", []any{in.Example})
 	}

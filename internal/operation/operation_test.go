@@ -527,6 +527,27 @@ operations:
 	})
 }
 
+// A list can need items: without filters, a service might delete everything.
+func TestLengthOfLists(t *testing.T) {
+	t.Parallel()
+	const manifest = `
+operations:
+  clear: {title: Clear, input: {filters: {type: list, items: {type: string}, min: 1, max: 2}}, request: {method: DELETE, path: /items}}
+`
+	entry := newHarness(t, manifest).entry("clear")
+	actions, err := action.NewCatalog(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for count, problem := range []string{"/filters needs at least 1, not 0", "", "", "/filters can have at most 2, not 3"} {
+		got := ""
+		for _, found := range actions.Check(entry.Spec.Name, map[string]any{"filters": slices.Repeat([]any{"a"}, count)}, func(string) bool { return false }) {
+			got += found.Pointer + " " + found.Message
+		}
+		want(t, fmt.Sprintf("%d filters", count), got, problem)
+	}
+}
+
 // The call that looks for the effect of a request knows the key of that request, also of a
 // part of a batch.
 func TestKeyOfFind(t *testing.T) {
