@@ -33,7 +33,8 @@ async function serve() {
   const server = createServer(async (incoming, response) => {
     const chunks = [];
     for await (const chunk of incoming) chunks.push(chunk);
-    recorder.requests.push(await read(incoming, Buffer.concat(chunks), recorder.base));
+    // Some clients repeat a request that has failed.
+    if (recorder.answers.length > 0 || !recorder.mayFail) recorder.requests.push(await read(incoming, Buffer.concat(chunks), recorder.base));
     const { status = 200, headers = {}, json, text = "" } = recorder.answers.shift() ?? { status: 500, text: "no answer is left" };
     const local = (value) => value.replaceAll("https://", recorder.base);
     response.statusCode = status;
@@ -58,12 +59,12 @@ function withFiles(value, files) {
 async function recordTest(recorder, service, operation, test) {
   recorder.requests = [];
   recorder.answers = test.exchanges.map((exchange) => exchange.answer ?? {});
-  const mayFail = test.error || recorder.answers.some((answer) => answer.status >= 400);
+  recorder.mayFail = test.error || recorder.answers.some((answer) => answer.status >= 400);
   const environment = { at: (url) => url.replace("https://", recorder.base), secrets: service.secrets };
   try {
     await service.operations[operation](service.connect(environment), withFiles(test.input ?? {}, test.files ?? {}), environment);
   } catch (error) {
-    if (!mayFail) throw new Error(`${operation}, ${test.name}`, { cause: error });
+    if (!recorder.mayFail) throw new Error(`${operation}, ${test.name}`, { cause: error });
   }
   const headers = ["authorization", ...(service.headers ?? [])];
   for (const request of recorder.requests) {
