@@ -59,7 +59,7 @@ func (e *execution) addPart(ctx context.Context, call *integration.Call, got *an
 	} else if ended {
 		return outcome{value: value}, nil
 	}
-	e.at.Since, e.interrupted, e.retried = e.req.Now, false, false
+	e.at.Since = e.req.Now
 	if !e.mustRecord(call) {
 		return outcome{goesOn: true}, nil
 	}

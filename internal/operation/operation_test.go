@@ -527,6 +527,35 @@ operations:
 	})
 }
 
+// Calls that only read are made again after a crash. The request after them may have been
+// sent nevertheless.
+func TestInterruptedAfterReading(t *testing.T) {
+	t.Parallel()
+	const manifest = `
+operations:
+  find:
+    title: Find
+    do:
+      - {id: account, path: /account}
+      - {id: skipped, if: results.account.closed == true, path: /closed}
+      - {id: paid, method: POST, path: /pay, json: {}, idempotency: {find: {path: /payments, output: "${{ body.found }}"}}}
+  fail:
+    title: Fail
+    do:
+      - {id: account, path: /account}
+      - {id: paid, method: POST, path: /pay, json: {}, on_unknown: fail}
+`
+	h := newHarness(t, manifest, answer(200, `{}`), answer(200, `{"found": {"id": 1}}`), answer(200, `{}`))
+	req := request(nil)
+	req.Interrupted = true
+	if _, _, err := h.run(t, "find", req); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := h.run(t, "fail", req)
+	wantFailure(t, err, operation.OutcomeUnknown)
+	want(t, "requests", strings.ReplaceAll(strings.Join(h.service.sent, " "), "https://api.shop.example/v1", ""), "GET /account GET /payments GET /account")
+}
+
 // A list can need items: without filters, a service might delete everything.
 func TestLengthOfLists(t *testing.T) {
 	t.Parallel()

@@ -26,8 +26,8 @@ type execution struct {
 	req       action.Request
 	at        progress
 	list      *itemlist.List
-	// interrupted and retried say whether an earlier execution may have sent the request
-	// that is next.
+	// interrupted and retried say whether an earlier execution with the same progress may
+	// have sent requests: those that only read, and the first that has an effect.
 	interrupted, retried bool
 	// began is when this execution began, on the monotonic clock.
 	began time.Time
@@ -134,7 +134,7 @@ func (e *execution) next(call *integration.Call, result any) {
 	if call.ID != "" {
 		e.setResult(call.ID, result)
 	}
-	e.list, e.chunk, e.interrupted, e.retried = itemlist.New(), nil, false, false
+	e.list, e.chunk = itemlist.New(), nil
 }
 
 // outcome is what a request has led to: the result of its call, or that of this execution.

@@ -212,6 +212,7 @@ func execute(ctx context.Context, a action.Action, req action.Request) (any, err
 		if err := req.Resume(*result.Checkpoint); err != nil {
 			return nil, err
 		}
+		req.Interrupted = false // what comes next was never sent
 	}
 	return nil, errors.New("the operation does not end")
 }
