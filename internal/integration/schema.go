@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
-	"slices"
 	"sync"
 
 	"github.com/stepmill/stepmill/internal/typeschema"
@@ -170,9 +169,9 @@ func authType() typeschema.Type {
 func testMembers() []string {
 	other := operationMembers(&manifestCall{})
 	var out []string
-	call := reflect.TypeFor[manifestCall]()
-	for i := range call.NumField() {
-		if name := call.Field(i).Tag.Get("json"); !slices.Contains(slices.Collect(maps.Keys(other)), name) {
+	for field := range reflect.TypeFor[manifestCall]().Fields() {
+		name := field.Tag.Get("json")
+		if _, isOther := other[name]; !isOther {
 			out = append(out, name)
 		}
 	}

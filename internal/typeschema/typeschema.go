@@ -110,8 +110,7 @@ func (b *builder) ref(t reflect.Type) Node {
 func (b *builder) structure(t reflect.Type) Node {
 	described := b.types[t]
 	properties := Node{}
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !field.IsExported() || name == "-" {
 			continue
