@@ -96,6 +96,7 @@ var rules = []rule{
 	{pkg: "trigger/*", may: base + " action audit auth event file run trigger workflow"},
 	{pkg: "gallery", may: base},
 	{pkg: "integration", may: base + " egress /integrations"},
+	{pkg: "integration/authoring", may: base + " integration operation/replay /integrations"},
 	{pkg: "operation", may: base + " action action/itemlist action/transfer egress integration"},
 	{pkg: "operation/replay", may: base + " action egress integration operation"},
 	{pkg: "usage", may: base + " auth"},

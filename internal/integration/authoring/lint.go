@@ -1,0 +1,62 @@
+package authoring
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/jsonpointer"
+	"github.com/stepmill/stepmill/internal/operation/replay"
+	"github.com/stepmill/stepmill/internal/strictyaml"
+)
+
+// Lint returns the problems of all integrations, ordered by file and place, and how many
+// integrations there are.
+func (s *Set) Lint() (problems integration.Errors, count int) {
+	for _, one := range s.sources {
+		i, found := s.lint(one)
+		problems = append(problems, found...)
+		if one.manifest != manifestFile {
+			continue // it has no tests beside it
+		}
+		tests, found := one.tests()
+		problems = append(problems, found...)
+		if i != nil && len(found) == 0 {
+			problems = append(problems, one.lintTests(i, tests)...)
+		}
+		_, found = one.recordings()
+		problems = append(problems, found...)
+	}
+	slices.SortStableFunc(problems, func(a, b *integration.Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Pointer, b.Pointer))
+	})
+	return problems, len(s.sources)
+}
+
+// lintTests returns what is wrong with the tests, and which operations have none.
+func (s *source) lintTests(i *integration.Integration, tests *replay.Tests) integration.Errors {
+	if tests == nil {
+		if len(i.Operations) == 0 {
+			return nil
+		}
+		return integration.Errors{s.problemAt("/operations", "have no tests: add the file %s", s.shown(testsFile))}
+	}
+	out := inFile(s.shown(testsFile), tests.Check(i))
+	for _, name := range tests.Untested(i) {
+		out = append(out, s.problemAt(jsonpointer.Of("operations", name), "has no test: add one to %s", s.shown(testsFile)))
+	}
+	return out
+}
+
+// problemAt returns a problem of the manifest, at the key of a member.
+func (s *source) problemAt(pointer, format string, args ...any) *integration.Error {
+	out := &integration.Error{File: s.shown(s.manifest), Pointer: pointer, Message: fmt.Sprintf(format, args...)}
+	if text, err := fs.ReadFile(s.files, s.manifest); err == nil {
+		if document, err := strictyaml.Decode(text); err == nil {
+			out.Line, out.Column, _ = document.KeyAt(pointer)
+		}
+	}
+	return out
+}
