@@ -71,6 +71,8 @@ type parser struct {
 	entries []entry
 	stack   []frame
 	err     *strictjson.Error
+	// hiding is the offset of the last comment between brackets that has a closing one.
+	hiding int
 
 	// markedAt is an offset and marked its position, cached because positions are
 	// computed in document order.

@@ -129,6 +129,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"quotes that are never closed", "a: 'b\n", "1:4 /a", "not closed"},
 		{"a bracket that is not closed", "a: [1, 2\nb: 3\n", "2:1 /a/1", "the bracket of line 1 is not closed"},
 		{"a bracket that is never closed", "a: {b: [1,\n  2\n", "1:8 /a/b/1", "not closed"},
+		{"a bracket that is closed in a comment", "a:\n  - {b: c(d, # > 1), e: f}\ng: 1\n", "3:1 /a/0", `the bracket of line 2 is not closed; "# > 1), e: f}" is a comment`},
+		{"a bracket that is not closed after a comment", "a: [1, # [2]\n]\nb: [\n", "3:4 /b", "the bracket is not closed"},
 		{"a bracket that closes nothing", "a: ]\n", "1:4 /a", "unexpected ']'"},
 		{"brackets that do not match", "a: [1}\n", "1:6 /a", "comma or ]"},
 		{"no value between commas", "a: [1,,2]\n", "1:7 /a", "unexpected ','"},

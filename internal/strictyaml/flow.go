@@ -1,5 +1,10 @@
 package strictyaml
 
+import (
+	"bytes"
+	"fmt"
+)
+
 // flow reads a value in flow style: with brackets, quotes or plain.
 func (p *parser) flow(parent int) bool {
 	switch at := p.pos; p.src[at] {
@@ -100,18 +105,32 @@ func (p *parser) separate(parent, opened int) bool {
 		}
 		column := p.column()
 		p.skipBlanks()
+		begin := p.pos
 		p.skipComment()
+		if bytes.ContainsAny(p.src[begin:p.pos], "]}") {
+			p.hiding = begin
+		}
 		switch {
 		case p.newline():
 			broke = true
 			continue
 		case p.pos == len(p.src):
-			return p.syntax(opened, "the bracket is not closed")
+			return p.syntax(opened, "the bracket is not closed"+p.hidden(opened))
 		case p.marker("---"), p.marker("..."):
-			return p.syntax(opened, "the bracket is not closed before the document ends")
+			return p.syntax(opened, "the bracket is not closed before the document ends"+p.hidden(opened))
 		case broke && column <= parent && !p.at(']') && !p.at('}'):
-			return p.syntax(p.pos, "this line is not indented far enough: the bracket of line "+p.lineOf(opened)+" is not closed")
+			return p.syntax(p.pos, "this line is not indented far enough: the bracket of line "+p.lineOf(opened)+" is not closed"+p.hidden(opened))
 		}
 		return true
 	}
+}
+
+// hidden returns a hint about a bracket that may be closed in a comment, because text with a
+// # in it lacks its quotes, or "".
+func (p *parser) hidden(opened int) string {
+	if p.hiding <= opened {
+		return ""
+	}
+	comment, _, _ := bytes.Cut(p.src[p.hiding:], []byte("\n"))
+	return fmt.Sprintf("; %q is a comment, because the # comes after a space: text with it has to be in quotes", comment)
 }
