@@ -21,23 +21,24 @@ import (
 type commands struct {
 	config.Data
 
-	Serve      serveCommand      `cmd:"" help:"Run the service."`
-	Worker     workerCommand     `cmd:"" help:"Execute runs of a shared database without serving requests."`
-	Migrate    migrateCommand    `cmd:"" help:"Migrate the schema of a shared database to the current version."`
-	Keys       keysCommand       `cmd:"" help:"Manage API keys."`
-	Users      usersCommand      `cmd:"" help:"List users and create sign-in links."`
-	Audit      auditCommand      `cmd:"" help:"Verify the audit log."`
-	Files      filesCommand      `cmd:"" help:"Verify the bytes of files."`
-	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
-	Workflows  workflowsCommand  `cmd:"" help:"Create workflows."`
-	Templates  templatesCommand  `cmd:"" help:"List workflow templates."`
-	Backup     backupCommand     `cmd:"" help:"Write a consistent copy of the data, even while the server is running."`
-	Restore    restoreCommand    `cmd:"" help:"Replace the data with a backup. The server must be stopped."`
-	Export     exportCommand     `cmd:"" help:"Export all data to a file that another installation can import. The server must be stopped."`
-	Import     importCommand     `cmd:"" help:"Import an export into an empty installation."`
-	MasterKey  masterKeyCommand  `cmd:"" help:"Manage the key that encrypts all secrets."`
-	Version    versionCommand    `cmd:"" help:"Print the version."`
-	Sandbox    sandboxCommand    `cmd:"" hidden:"" help:"Run scripts received on standard input."`
+	Serve        serveCommand        `cmd:"" help:"Run the service."`
+	Worker       workerCommand       `cmd:"" help:"Execute runs of a shared database without serving requests."`
+	Migrate      migrateCommand      `cmd:"" help:"Migrate the schema of a shared database to the current version."`
+	Keys         keysCommand         `cmd:"" help:"Manage API keys."`
+	Users        usersCommand        `cmd:"" help:"List users and create sign-in links."`
+	Audit        auditCommand        `cmd:"" help:"Verify the audit log."`
+	Files        filesCommand        `cmd:"" help:"Verify the bytes of files."`
+	Workspaces   workspacesCommand   `cmd:"" help:"Manage workspaces and their plans."`
+	Workflows    workflowsCommand    `cmd:"" help:"Create workflows."`
+	Templates    templatesCommand    `cmd:"" help:"List workflow templates."`
+	Integrations integrationsCommand `cmd:"" help:"Show integrations, and check and test manifests."`
+	Backup       backupCommand       `cmd:"" help:"Write a consistent copy of the data, even while the server is running."`
+	Restore      restoreCommand      `cmd:"" help:"Replace the data with a backup. The server must be stopped."`
+	Export       exportCommand       `cmd:"" help:"Export all data to a file that another installation can import. The server must be stopped."`
+	Import       importCommand       `cmd:"" help:"Import an export into an empty installation."`
+	MasterKey    masterKeyCommand    `cmd:"" help:"Manage the key that encrypts all secrets."`
+	Version      versionCommand      `cmd:"" help:"Print the version."`
+	Sandbox      sandboxCommand      `cmd:"" hidden:"" help:"Run scripts received on standard input."`
 }
 
 // console holds the context and the output streams of a command.

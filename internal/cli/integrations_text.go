@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stepmill/stepmill/internal/app"
+)
+
+// textWidth is the width of text that is not a table.
+const textWidth = 80
+
+// integrationText describes an integration.
+func integrationText(i app.Integration) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s (%s)\n\n", i.Name, i.ID)
+	line := func(label, text string) {
+		out.WriteString(wrap(fmt.Sprintf("%-12s", label), text))
+	}
+	line("Category", i.Category)
+	line("Docs", i.Docs)
+	if i.Connection != i.ID {
+		line("Connection", "one of "+i.Connection)
+	}
+	line("Hosts", strings.Join(i.Hosts, ", "))
+	out.WriteString("\nWays to connect\n")
+	for _, a := range i.Auth {
+		fmt.Fprintf(&out, "  %s (%s)\n", a.Label, a.ID)
+		if a.Help != "" {
+			out.WriteString(wrap("      ", a.Help))
+		}
+	}
+	if len(i.Operations) == 0 {
+		out.WriteString("\nThere are no operations yet. http.request can use its connections.\n")
+		return out.String()
+	}
+	out.WriteString("\nOperations (* is required)\n")
+	for _, o := range i.Operations {
+		fmt.Fprintf(&out, "  %s: %s\n", o.Action, o.Title)
+		if inputs := inputList(o.Inputs); inputs != "" {
+			out.WriteString(wrap("      ", inputs))
+		}
+	}
+	fmt.Fprintf(&out, "\n`stepmill integrations show %s` has more about an operation.\n", i.Operations[0].Action)
+	return out.String()
+}
+
+// inputList lists inputs with their types, without the members of objects.
+func inputList(inputs []app.OperationInput) string {
+	var out []string
+	for _, in := range inputs {
+		if strings.Contains(in.Name, ".") {
+			continue
+		}
+		name := in.Name
+		if in.Required {
+			name += "*"
+		}
+		out = append(out, name+" "+in.Type)
+	}
+	return strings.Join(out, ", ")
+}
+
+// operationText describes an operation.
+func operationText(o app.IntegrationOperation) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s (%s)\n", o.Title, o.Action)
+	if o.Summary != "" {
+		out.WriteString(wrap("", o.Summary))
+	}
+	if o.Deprecated != nil {
+		out.WriteString(wrap("", "Deprecated: use "+o.Deprecated.Use+"."))
+	}
+	if len(o.Inputs) > 0 {
+		out.WriteString("\nInput\n")
+	}
+	for _, in := range o.Inputs {
+		words := []string{in.Type}
+		if in.Required {
+			words = append(words, "required")
+		}
+		fmt.Fprintf(&out, "  %s: %s\n", in.Name, strings.Join(words, ", "))
+		out.WriteString(wrap("      ", strings.TrimSpace(cmp.Or(in.Title+". ", "")+strings.Join(in.Notes, " "))))
+	}
+	fmt.Fprintf(&out, "\nExample of a step\n%s", indent("  ", o.Example))
+	return out.String()
+}
+
+// wrap breaks text into lines. The first begins with the prefix, and the others with as
+// many spaces. A word is never broken.
+func wrap(prefix, text string) string {
+	var out strings.Builder
+	line, begun := prefix, false
+	for word := range strings.FieldsSeq(text) {
+		if begun && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textWidth {
+			out.WriteString(line + "\n")
+			line, begun = strings.Repeat(" ", utf8.RuneCountInString(prefix)), false
+		}
+		if begun {
+			line += " "
+		}
+		line += word
+		begun = true
+	}
+	return out.String() + strings.TrimRight(line, " ") + "\n"
+}
+
+// indent puts a prefix in front of each line.
+func indent(prefix, text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(prefix + line)
+	}
+	return out.String()
+}
