@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"maps"
 	"reflect"
 	"sync"
 
@@ -13,12 +14,15 @@ const SchemaID = "urn:stepmill:schema:integration-tests:v1"
 // Schema returns the JSON Schema of files with tests, for editors. Callers must not modify
 // it.
 var Schema = sync.OnceValues(func() ([]byte, error) {
-	return types().Document(SchemaID, reflect.TypeFor[Tests]())
+	types := testTypes()
+	maps.Copy(types, exchangeTypes())
+	return types.Document(SchemaID, reflect.TypeFor[Tests]())
 })
 
 type node = typeschema.Node
 
-func types() typeschema.Types {
+// testTypes describes the types of what belongs to a test.
+func testTypes() typeschema.Types {
 	object := func(description string) node { return node{"type": "object", "description": description} }
 	return typeschema.Types{
 		reflect.TypeFor[Tests](): {
@@ -53,6 +57,12 @@ func types() typeschema.Types {
 				"message":      "The whole message. It can be left out.",
 			},
 		},
+	}
+}
+
+// exchangeTypes describes the types of requests and answers.
+func exchangeTypes() typeschema.Types {
+	return typeschema.Types{
 		reflect.TypeFor[Exchange](): {
 			Name: "exchange", Members: map[string]any{"request": "The request.", "answer": "The answer."}, Required: []string{"request"},
 		},
