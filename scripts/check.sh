@@ -37,7 +37,7 @@ affected_packages() {
 	xargs go list <"$scratch/changed-packages" >"$scratch/changed-paths"
 	packages | xargs go list -test -f '{{.ImportPath}} {{.ImportPath}} {{join .Deps " "}}' | awk '
 		NR == FNR { changed[$1]; next }
-		{ sub(/\.test$/, "", $1); for (i = 2; i <= NF; i++) if ($i in changed) print $1 }
+		{ sub(/(\.|_)test$/, "", $1); for (i = 2; i <= NF; i++) if ($i in changed) print $1 }
 	' "$scratch/changed-paths" - | sort -u
 }
 
