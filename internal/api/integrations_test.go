@@ -83,7 +83,7 @@ func TestIntegrations(t *testing.T) {
 					"text=crm":                   "hubspot pipedrive salesforce zoho",
 					"text=crm+zo":                "zoho",
 					"text=crm&category=commerce": "",
-					"text=jira":                  "atlassian",
+					"text=jira":                  "atlassian jira",
 				} {
 					ids := w.call("GET", "/v1/integrations?"+query, "").wantStatus(200).column("id")
 					if got := strings.Join(ids, " "); got != want {

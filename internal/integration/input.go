@@ -20,7 +20,7 @@ type Input struct {
 	Example  any
 	Enum     []any
 	Pattern  string
-	Format   string // how the form shows text: multiline, markdown …
+	Format   string   // how the form shows text: multiline, markdown …
 	Min, Max *float64 // of a number, or of the number of items of a list
 	// Items is what a list has, and Properties what an object has; nil for anything.
 	Items      *Input

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -165,7 +166,7 @@ func (c *docsCall) export(fields ...googleapi.Field) error {
 		return err
 	}
 	_, err = io.Copy(io.Discard, got.Body)
-	return err
+	return errors.Join(err, got.Body.Close())
 }
 
 func (c *docsCall) insertImage() error {
