@@ -66,6 +66,9 @@ func (c *checked) explainLeaf(e *jsonschema.ValidationError) []Problem {
 		}
 		return []Problem{{Pointer: at, Message: "is not JSON"}}
 	case *kind.Format:
+		if k.Want != FileFormat {
+			return []Problem{{Pointer: at, Message: "must be a time with its offset, such as 2026-11-19T09:00:00+01:00"}}
+		}
 		return []Problem{{Pointer: at, Message: notFile(k.Got)}}
 	case *kind.MinItems:
 		return []Problem{{Pointer: at, Message: fmt.Sprintf("needs at least %d, not %d", k.Want, k.Got)}}

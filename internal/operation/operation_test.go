@@ -556,24 +556,34 @@ operations:
 	want(t, "requests", strings.ReplaceAll(strings.Join(h.service.sent, " "), "https://api.shop.example/v1", ""), "GET /account GET /payments GET /account")
 }
 
-// A list can need items: without filters, a service might delete everything.
-func TestLengthOfLists(t *testing.T) {
+// Input is checked before an operation begins. A list can need items: without filters, a
+// service might delete everything.
+func TestInput(t *testing.T) {
 	t.Parallel()
 	const manifest = `
 operations:
-  clear: {title: Clear, input: {filters: {type: list, items: {type: string}, min: 1, max: 2}}, request: {method: DELETE, path: /items}}
+  clear: {title: Clear, input: {filters: {type: list, items: {type: string}, min: 1, max: 2}, since: {type: time}}, request: {method: DELETE, path: /items}}
 `
 	entry := newHarness(t, manifest).entry("clear")
 	actions, err := action.NewCatalog(entry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for count, problem := range []string{"/filters needs at least 1, not 0", "", "", "/filters can have at most 2, not 3"} {
+	for _, tc := range []struct {
+		filters     int
+		since, want string
+	}{
+		{0, "2026-11-19T09:00:00Z", "/filters needs at least 1, not 0"},
+		{1, "2026-11-19T09:00:00+01:00", ""},
+		{3, "2026-11-19T09:00:00Z", "/filters can have at most 2, not 3"},
+		{2, "tomorrow", "/since must be a time with its offset, such as 2026-11-19T09:00:00+01:00"},
+	} {
 		got := ""
-		for _, found := range actions.Check(entry.Spec.Name, map[string]any{"filters": slices.Repeat([]any{"a"}, count)}, func(string) bool { return false }) {
+		input := map[string]any{"filters": slices.Repeat([]any{"a"}, tc.filters), "since": tc.since}
+		for _, found := range actions.Check(entry.Spec.Name, input, func(string) bool { return false }) {
 			got += found.Pointer + " " + found.Message
 		}
-		want(t, fmt.Sprintf("%d filters", count), got, problem)
+		want(t, fmt.Sprintf("%d filters since %s", tc.filters, tc.since), got, tc.want)
 	}
 }
 
