@@ -30,6 +30,11 @@ type Input struct {
 	// type into a dropdown.
 	Options, Members string
 	Search           bool
+	// DependsOn are the inputs of the operation that decide what is listed, and Needs
+	// those of them without which nothing is. Searchable is set if the list can be
+	// searched for text.
+	DependsOn, Needs []string
+	Searchable       bool
 }
 
 // InputTypes returns the types of inputs.
@@ -95,6 +100,10 @@ func (w *schemaWriter) add(name string, value any) {
 			return
 		}
 	case []any:
+		if len(v) == 0 {
+			return
+		}
+	case []string:
 		if len(v) == 0 {
 			return
 		}
@@ -167,6 +176,9 @@ func (in *Input) write(out *bytes.Buffer) {
 	w.add("x-options", in.Options)
 	w.add("x-fields", in.Members)
 	w.add("x-search", in.Search)
+	w.add("x-depends-on", in.DependsOn)
+	w.add("x-needs", in.Needs)
+	w.add("x-searchable", in.Searchable)
 	if in.Type == "string" && in.Required && in.Enum == nil {
 		w.add("minLength", 1)
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/stepmill/stepmill/internal/suggest"
 )
 
 // operationName is the name of an operation. A breaking change makes a new one, name@2.
@@ -22,7 +20,7 @@ func (p *parser) operations(m *manifest) []Operation {
 		out = append(out, p.operation(at("/operations", o.name), o.name, &o.value))
 	}
 	for i := range out {
-		p.checkInputs(at("/operations", out[i].Name, "input"), out[i].Input, out)
+		p.linkInputs(at("/operations", out[i].Name, "input"), &out[i], out)
 	}
 	return out
 }
@@ -81,30 +79,6 @@ func (p *parser) checkCallID(pointer string, c *manifestCall, single bool, earli
 		p.failf(at(pointer, "id"), "is required: lower-case letters, digits and underscores, starting with a letter")
 	case slices.Contains(earlier, c.ID):
 		p.failf(at(pointer, "id"), "%q is already the id of an earlier call", c.ID)
-	}
-}
-
-// listMappings compiles what the items of a list mean for dropdowns and forms.
-func (p *parser) listMappings(pointer string, o *manifestOperation, out *Operation, where place) {
-	item := where.scope("item")
-	if o.Option != nil {
-		option := at(pointer, "option")
-		p.require(at(option, "value"), o.Option.Value)
-		p.require(at(option, "label"), o.Option.Label)
-		out.Option = &Option{p.program(at(option, "value"), o.Option.Value, item), p.program(at(option, "label"), o.Option.Label, item)}
-	}
-	if o.Field != nil {
-		field := at(pointer, "field")
-		p.require(at(field, "name"), o.Field.Name)
-		p.require(at(field, "type"), o.Field.Type)
-		out.Member = &Member{
-			Name: p.program(at(field, "name"), o.Field.Name, item), Title: p.program(at(field, "title"), o.Field.Title, item),
-			Type: p.program(at(field, "type"), o.Field.Type, item), Required: p.program(at(field, "required"), o.Field.Required, item),
-			Options: p.program(at(field, "options"), o.Field.Options, item),
-		}
-	}
-	if (o.Option != nil || o.Field != nil) && out.Calls[len(out.Calls)-1].Items == nil {
-		p.failf(pointer, "option and field need a list: add items to the last call")
 	}
 }
 
@@ -177,6 +151,12 @@ func (p *parser) input(pointer, name string, in *manifestInput) Input {
 	if (in.Type == "list") != (in.Items != nil) {
 		p.failf(pointer, "items and the type list belong together")
 	}
+	if in.Options != "" && !slices.Contains(optionTypes(), in.Type) {
+		p.failf(at(pointer, "options"), "belongs to a type of %s; for a list, to its items", strings.Join(optionTypes(), ", "))
+	}
+	if in.Search && (in.Type != "string" || in.Required) {
+		p.failf(at(pointer, "search"), "belongs to an input of the type string that is not required: a dropdown is opened before anybody types")
+	}
 	if in.Required && in.Default != nil {
 		p.failf(pointer, "is required and has a default: remove one of them")
 	}
@@ -191,40 +171,6 @@ func titleOf(name string) string {
 		return ""
 	}
 	return strings.ToUpper(words[:1]) + words[1:]
-}
-
-// checkInputs checks that options and fields name an operation that lists them.
-func (p *parser) checkInputs(pointer string, inputs []Input, operations []Operation) {
-	for _, in := range inputs {
-		place := at(pointer, in.Name)
-		if in.Name == "" {
-			place = at(pointer, "items")
-		}
-		p.checkLister(at(place, "options"), in.Options, operations, func(o *Operation) bool { return o.Option != nil }, "option")
-		p.checkLister(at(place, "fields"), in.Members, operations, func(o *Operation) bool { return o.Member != nil }, "field")
-		p.checkInputs(at(place, "properties"), in.Properties, operations)
-		if in.Items != nil {
-			p.checkInputs(place, []Input{*in.Items}, operations)
-		}
-	}
-}
-
-func (p *parser) checkLister(pointer, name string, operations []Operation, lists func(*Operation) bool, member string) {
-	if name == "" {
-		return
-	}
-	var names []string
-	for i := range operations {
-		names = append(names, operations[i].Name)
-		if operations[i].Name != name {
-			continue
-		}
-		if !lists(&operations[i]) {
-			p.failf(pointer, "the operation %s has no %s, which says what its items mean", name, member)
-		}
-		return
-	}
-	p.failf(pointer, "there is no operation %q%s", name, suggest.Hint(name, names))
 }
 
 // integrationErrors compiles the error rules of all calls.
