@@ -313,6 +313,7 @@ func TestRestrictedConnection(t *testing.T) {
 		{"PATCH", "/v1/connections/$conn", `{"access": "everyone"}`},
 		{"PATCH", "/v1/connections/$conn", `{"name": "other"}`},
 		{"POST", "/v1/connections/$conn/test", ""},
+		{"POST", "/v1/connections/$conn/options", `{"operation": "slack.post_message", "input": "channel"}`},
 		{"DELETE", "/v1/connections/$conn", ""},
 	} {
 		w.call(call[0], call[1], call[2]).wantStatus(403, "connection_restricted")

@@ -105,6 +105,7 @@ func (s *Server) registerConnections(t *routeTable) {
 	handle(t, "PATCH /v1/connections/{id}", auth.Write, http.StatusOK, s.updateConnection)
 	handle(t, "DELETE /v1/connections/{id}", auth.Write, http.StatusNoContent, s.deleteConnection)
 	handleSlow(t, "POST /v1/connections/{id}/test", auth.Write, http.StatusOK, s.testConnection)
+	handleSlow(t, "POST /v1/connections/{id}/options", auth.Write, http.StatusOK, s.listOptions)
 	handleSlow(t, "POST /ui/v1/connections/connect", auth.Write, http.StatusOK, s.connect)
 	handle(t, "POST /ui/v1/connections/{id}/reconnect", auth.Write, http.StatusOK, s.reconnect)
 	handle(t, "GET /ui/v1/people", auth.Read, http.StatusOK, s.listPeople)

@@ -21,6 +21,7 @@ import (
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
@@ -48,6 +49,7 @@ type Services struct {
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Connections *connection.Service
+	Lists       *operation.Lists
 	Tables      *table.Service
 	Files       *file.Service
 	State       *state.Service

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
@@ -28,6 +29,7 @@ import (
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
@@ -173,7 +175,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	if err := s.openResources(ctx, data, policy); err != nil {
 		return err
 	}
-	actions, err := catalog.New(catalog.Deps{HTTP: s.runner.egress, Runs: childStarter{s}, Scripts: s.runner.scripts, Tables: st, Keys: st})
+	actions, operations, err := s.newActions()
 	if err != nil {
 		return err
 	}
@@ -222,6 +224,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Connections: connections,
+		Lists:       operation.NewLists(operations, connections),
 		Tables:      table.NewService(st), State: state.NewService(st), Files: s.files,
 		Previews:    previews,
 		StepTester:  run.NewStepTester(previews, programs, s.runner.engine),
@@ -244,6 +247,19 @@ func (s *Server) openResources(ctx context.Context, data config.Data, policy egr
 	}
 	s.files, err = s.newFiles(ctx, data)
 	return err
+}
+
+// newActions builds the catalog of actions, and the operations of integrations in it.
+func (s *Server) newActions() (*action.Catalog, *operation.Actions, error) {
+	integrations, err := integration.Builtin()
+	if err != nil {
+		return nil, nil, err
+	}
+	operations := operation.NewActions(integrations, s.runner.egress)
+	actions, err := catalog.New(catalog.Deps{
+		HTTP: s.runner.egress, Runs: childStarter{s}, Scripts: s.runner.scripts, Tables: s.data.store, Keys: s.data.store, Operations: operations,
+	})
+	return actions, operations, err
 }
 
 // newEgress builds the client for requests to other servers.

@@ -55,6 +55,15 @@ func checkUse(actor auth.Actor, c Connection) error {
 	return restricted(actor, c)
 }
 
+// Usable returns a connection that an actor may use.
+func (s *Service) Usable(ctx context.Context, actor auth.Actor, id string) (Connection, error) {
+	c, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return Connection{}, err
+	}
+	return c, checkUse(actor, c)
+}
+
 // checkChange rejects an actor who may not change a connection. An owner of the
 // workspace may change each one, and so decide who uses it.
 func checkChange(actor auth.Actor, c Connection) error {

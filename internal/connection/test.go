@@ -30,11 +30,8 @@ type TestResult struct {
 // Test sends the test request of a connection and records the outcome. It learns the
 // account and the variables that the service tells.
 func (s *Service) Test(ctx context.Context, actor auth.Actor, id string) (TestResult, error) {
-	c, err := s.Get(ctx, actor, id)
+	c, err := s.Usable(ctx, actor, id)
 	if err != nil {
-		return TestResult{}, err
-	}
-	if err := checkUse(actor, c); err != nil {
 		return TestResult{}, err
 	}
 	problem := ""

@@ -64,6 +64,7 @@ const (
 	ConnectionInUse       Code = "connection_in_use"
 	ConnectionRestricted  Code = "connection_restricted"
 	ConnectionExists      Code = "connection_exists"
+	ConnectionBroken      Code = "connection_broken"
 	TableExists           Code = "table_exists"
 	RowExists             Code = "row_exists"
 	FileInUse             Code = "file_in_use"
@@ -97,6 +98,7 @@ const (
 	WorkflowInvalid      Code = "workflow_invalid"
 	WebhookURLNotAllowed Code = "webhook_url_not_allowed"
 	IdempotencyKeyReused Code = "idempotency_key_reused"
+	ServiceFailed        Code = "service_failed"
 
 	RateLimited    Code = "rate_limited"
 	RunQueueFull   Code = "run_queue_full"
@@ -156,6 +158,7 @@ var statuses = map[Code]int{
 	ConsentRefused:        http.StatusConflict,
 	WrongHost:             http.StatusConflict,
 	ConnectionExists:      http.StatusConflict,
+	ConnectionBroken:      http.StatusConflict,
 	TableNotFound:         http.StatusNotFound,
 	RowNotFound:           http.StatusNotFound,
 	StateKeyNotFound:      http.StatusNotFound,
@@ -201,6 +204,7 @@ var statuses = map[Code]int{
 	WorkflowInvalid:       http.StatusUnprocessableEntity,
 	WebhookURLNotAllowed:  http.StatusUnprocessableEntity,
 	IdempotencyKeyReused:  http.StatusUnprocessableEntity,
+	ServiceFailed:         http.StatusUnprocessableEntity,
 	RateLimited:           http.StatusTooManyRequests,
 	RunQueueFull:          http.StatusTooManyRequests,
 	TooManyStreams:        http.StatusTooManyRequests,

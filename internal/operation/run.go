@@ -40,16 +40,24 @@ type execution struct {
 
 // run continues an operation after its last checkpoint.
 func run(ctx context.Context, a *Actions, i *integration.Integration, o *integration.Operation, req action.Request) (action.Result, error) {
-	if c := req.Connection; c == nil || c.Integration != i.ConnectedAs() {
-		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("the step needs a connection of %s", i.Name)}
-	}
-	at, err := readProgress(req)
+	e, err := newExecution(a, i, o, req)
 	if err != nil {
 		return action.Result{}, err
 	}
+	return e.continueCalls(ctx)
+}
+
+func newExecution(a *Actions, i *integration.Integration, o *integration.Operation, req action.Request) (*execution, error) {
+	if c := req.Connection; c == nil || c.Integration != i.ConnectedAs() {
+		return nil, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("the step needs a connection of %s", i.Name)}
+	}
+	at, err := readProgress(req)
+	if err != nil {
+		return nil, err
+	}
 	e := &execution{actions: a, service: i, operation: o, req: req, at: at, list: itemlist.Open(req.Chunks, at.Files), interrupted: req.Interrupted, retried: req.Retried}
 	e.req.Input = withDefaults(o.Input, req.Input)
-	return e.continueCalls(ctx)
+	return e, nil
 }
 
 // withDefaults returns the input with the defaults of what was not given.
@@ -203,7 +211,7 @@ func (e *execution) output(value any) (action.Result, error) {
 	if e.operation.Output == nil {
 		return action.Result{Output: value}, nil
 	}
-	last := &e.operation.Calls[len(e.operation.Calls)-1]
+	last := e.lastCall()
 	if last.ID != "" {
 		e.setResult(last.ID, value)
 	}
@@ -216,6 +224,10 @@ func (e *execution) output(value any) (action.Result, error) {
 		return action.Result{}, expressionFailure("output", err)
 	}
 	return action.Result{Output: out}, nil
+}
+
+func (e *execution) lastCall() *integration.Call {
+	return &e.operation.Calls[len(e.operation.Calls)-1]
 }
 
 // setResult records the result of a call.

@@ -30,6 +30,9 @@ type Deps struct {
 	Scripts codejs.Runner
 	Tables  rows.Reader
 	Keys    keys.Reader
+	// Operations are those of the integrations. If it is nil, they can be looked up, but
+	// not executed.
+	Operations *operation.Actions
 }
 
 // New returns the catalog of all actions that ship with Stepmill, and of the operations of
@@ -50,9 +53,12 @@ func New(deps Deps) (*action.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	if deps.Operations != nil {
+		return out.With(deps.Operations), nil
+	}
 	integrations, err := integration.Builtin()
 	if err != nil {
 		return nil, err
 	}
-	return out.With(operation.NewActions(integrations, deps.HTTP)), nil
+	return out.With(operation.NewActions(integrations, nil)), nil
 }

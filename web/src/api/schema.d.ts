@@ -1498,6 +1498,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/connections/{id}/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List what an input of a step can have
+         * @description Lists the values of an input of an operation, such as the channels of an account, or the members of an object,
+         *     such as the columns of a sheet. In the `input_schema` of the operation, such an input has `x-options` or
+         *     `x-fields`, the name of the operation that lists. Forms use this; nothing at the service changes.
+         *
+         *     What is listed depends on the inputs in `x-depends-on`, of which those in `x-needs` must be in `with`. An
+         *     expression has a value only when the step runs, and is 400 `invalid_request` for these inputs. At most 300 items are listed, within 30 seconds. If `more` is true and the
+         *     input has `x-searchable`, `search` finds others.
+         */
+        post: operations["readOptions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ui/v1/people": {
         parameters: {
             query?: never;
@@ -5247,6 +5279,41 @@ export interface components {
             problem: string | null;
             connection: components["schemas"]["Connection"];
         };
+        OptionsQuery: {
+            /** @description The action of the step, such as `slack.post_message`. */
+            operation: string;
+            /** @description The input of the step to list values for. For an input inside others, its path: names with slashes between them, such as `values/color`. The entries of a list have no part in it. */
+            input: string;
+            /** @description The input of the step so far. Only the inputs in `x-depends-on` matter. */
+            with?: {
+                [key: string]: unknown;
+            };
+            /** @description Text to search for, up to 200 bytes, if the input has `x-searchable`. */
+            search?: string;
+        };
+        Options: {
+            /** @description The values, if the input has `x-options`. */
+            options: components["schemas"]["Option"][] | null;
+            /** @description The members of the object, if the input has `x-fields`. */
+            fields: components["schemas"]["OptionField"][] | null;
+            /** @description Whether there are others. */
+            more: boolean;
+        };
+        Option: {
+            /** @description What the step needs. */
+            value: string | number | boolean;
+            /** @description What people see. */
+            label: string;
+        };
+        OptionField: {
+            name: string;
+            title: string;
+            /** @enum {string} */
+            type: "string" | "integer" | "number" | "boolean" | "time" | "object" | "list" | "file" | "any";
+            required: boolean;
+            /** @description The values that the member can have. Null if any will do. */
+            options: components["schemas"]["Option"][] | null;
+        };
         ConsentConfirm: {
             /** @description The `state` of the callback. */
             state: string;
@@ -6571,6 +6638,20 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The connection does not work, or a request with the same idempotency key is still in progress. */
+        ConnectionBrokenOrInProgress: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfterInProgress"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The connection is used by an active workflow. */
         ConnectionInUse: {
             headers: {
@@ -7405,6 +7486,19 @@ export interface components {
         };
         /** @description The operation does not accept the media type of the body, or the body is compressed. */
         UnsupportedMediaType: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The service reported an error or did not respond, or the idempotency key was used with a different body. */
+        ServiceFailedOrKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -12252,6 +12346,69 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    readOptions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "operation": "google_sheets.add_row",
+                 *       "input": "sheet",
+                 *       "with": {
+                 *         "spreadsheet": "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["OptionsQuery"];
+            };
+        };
+        responses: {
+            /** @description What the input can have. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Options"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenConnection"];
+            404: components["responses"]["ConnectionNotFound"];
+            409: components["responses"]["ConnectionBrokenOrInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["ServiceFailedOrKeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];

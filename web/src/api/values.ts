@@ -44,6 +44,7 @@ export const connectionAccessValues = ["everyone","members","owner"] as const;
 export const connectionDefinitionGrantValues = ["authorization_code","client_credentials","device_code"] as const;
 export const connectionDefinitionClientAuthValues = ["basic","body","private_key_jwt","tls"] as const;
 export const connectionDefinitionTokenBodyValues = ["form","json"] as const;
+export const optionFieldTypeValues = ["string","integer","number","boolean","time","object","list","file","any"] as const;
 export const tableColumnTypeValues = ["text","number","boolean","time","json","file"] as const;
 export const evaluationValueTypeValues = ["null","boolean","number","string","list","object"] as const;
 export const scopeNameValues = ["read","write","execute","admin"] as const;

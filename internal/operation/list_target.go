@@ -1,0 +1,160 @@
+package operation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/suggest"
+)
+
+// maxSearch is the most bytes of a text to search for.
+const maxSearch = 200
+
+// listTarget is an input whose values or members are listed, by the operation lister with
+// the input with.
+type listTarget struct {
+	service *integration.Integration
+	lister  *integration.Operation
+	input   *integration.Input
+	with    map[string]any
+}
+
+// resolve finds what lists the values of an input, and what that needs of the step.
+func (l *Lists) resolve(q ListQuery) (listTarget, error) {
+	service, step, err := l.stepOperation(q)
+	if err != nil {
+		return listTarget{}, err
+	}
+	input, err := findInput(step, q.Input)
+	if err != nil {
+		return listTarget{}, err
+	}
+	name := input.Options
+	if name == "" {
+		name = input.Members
+	}
+	lister, ok := service.FindOperation(name)
+	if !ok {
+		return listTarget{}, fault.Field("/input", "%s of %s is not filled from an account: enter a value", q.Input, q.Operation)
+	}
+	out := listTarget{service: service, lister: lister, input: input}
+	if out.with, err = listInput(step, input, lister, q); err != nil {
+		return listTarget{}, err
+	}
+	return out, out.check()
+}
+
+// stepOperation returns the operation that a step uses, which must be one that the
+// connection is for.
+func (l *Lists) stepOperation(q ListQuery) (*integration.Integration, *integration.Operation, error) {
+	id, name, _ := strings.Cut(q.Operation, ".")
+	service, ok := l.actions.integrations.Find(id)
+	var step *integration.Operation
+	if ok {
+		step, ok = service.FindOperation(name)
+	}
+	if !ok || step.Hidden {
+		return nil, nil, fault.Field("/operation", "there is no operation %q%s", q.Operation, suggest.Hint(q.Operation, l.actions.Names()))
+	}
+	if q.Integration != service.ConnectedAs() {
+		return nil, nil, fault.Field("/operation", "%s needs a connection of %s, which %q is not", q.Operation, service.Name, q.Connection)
+	}
+	return service, step, nil
+}
+
+// findInput returns the input at a path.
+func findInput(o *integration.Operation, path string) (*integration.Input, error) {
+	inputs := o.Input
+	var found *integration.Input
+	for name := range strings.SplitSeq(path, "/") {
+		at := slices.IndexFunc(inputs, func(in integration.Input) bool { return in.Name == name })
+		if at < 0 {
+			var names []string
+			for _, in := range inputs {
+				names = append(names, in.Name)
+			}
+			return nil, fault.Field("/input", "there is no input %q%s", path, suggest.Hint(name, names))
+		}
+		for found = &inputs[at]; found.Items != nil; {
+			found = found.Items
+		}
+		inputs = found.Properties
+	}
+	return found, nil
+}
+
+// listInput returns the input of the operation that lists: the inputs of the step with
+// the same names, the text to search for and how many items to read.
+func listInput(step *integration.Operation, input *integration.Input, lister *integration.Operation, q ListQuery) (map[string]any, error) {
+	out := map[string]any{}
+	for _, in := range lister.Input {
+		switch {
+		case in.Search && q.Search != "":
+			out[in.Name] = q.Search
+		case in.Name == integration.LimitInput:
+			out[in.Name] = maxListed
+		}
+	}
+	for _, name := range input.DependsOn {
+		value := q.With[name]
+		switch {
+		case hasExpression(value):
+			return nil, fault.Field("/with/"+name, "%s is an expression, which has a value only when the step runs: choose a fixed value first", titleOf(step, name))
+		case value == nil || value == "":
+			if slices.Contains(input.Needs, name) {
+				return nil, fault.Field("/with/"+name, "choose %s first", titleOf(step, name))
+			}
+		default:
+			out[name] = value
+		}
+	}
+	switch {
+	case q.Search != "" && !input.Searchable:
+		return nil, fault.Field("/search", "must be left out: what %s lists cannot be searched", lister.Name)
+	case len(q.Search) > maxSearch:
+		return nil, fault.Field("/search", "must have at most %d bytes", maxSearch)
+	}
+	return out, nil
+}
+
+func titleOf(o *integration.Operation, name string) string {
+	at := slices.IndexFunc(o.Input, func(in integration.Input) bool { return in.Name == name })
+	return o.Input[at].Title
+}
+
+// hasExpression reports whether a value contains an expression.
+func hasExpression(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return expr.HasExpression(value)
+	case []any:
+		return slices.ContainsFunc(value, hasExpression)
+	case map[string]any:
+		for _, member := range value {
+			if hasExpression(member) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// check checks the input of the operation that lists, as that of a step is checked before
+// it runs: manifests rely on it.
+func (t listTarget) check() error {
+	name := Name(t.service, t.lister)
+	catalog, err := action.NewCatalog(action.Entry{Spec: action.Spec{Name: name, Input: t.lister.InputSchema()}})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var problems []error
+	for _, problem := range catalog.Check(name, t.with, func(string) bool { return false }) {
+		problems = append(problems, fault.Field("/with"+problem.Pointer, "%s", problem.Message))
+	}
+	return fault.Fields(problems...)
+}
