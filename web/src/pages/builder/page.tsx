@@ -60,6 +60,8 @@ function Document({ loaded }: { loaded: Tagged }) {
 	const connections = useConnections();
 	useEffect(() => editor.setConnectionNames(presentNames(connections.data)), [editor, connections.data]);
 	const queries = useQueryClient();
+	// What accounts have is listed anew when the builder is opened again.
+	useEffect(() => () => queries.removeQueries({ queryKey: ["options"] }), [queries]);
 	useEffect(() => {
 		let last = editor.get().etag;
 		return editor.watch(() => {

@@ -19,6 +19,7 @@ import { ConnectionField } from "./connection";
 import { useProblem } from "./form/context";
 import { SchemaForm } from "./form/form";
 import type { JsonSchema } from "./form/schema";
+import { Listings } from "./listed/context";
 
 /** ActionForm edits the action of a step and its input. */
 export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
@@ -48,14 +49,16 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 				/>
 			)}
 			{action && (
-				<SchemaForm
-					key={action.name}
-					name={action.name}
-					schema={action.input_schema as JsonSchema}
-					value={step.with ?? {}}
-					pointer={`${pointer}/with`}
-					onChange={(name, value) => editor.setField(`${pointer}/with${pointerTo(name)}`, value)}
-				/>
+				<Listings action={action} connection={step.connection} input={step.with ?? {}} pointer={`${pointer}/with`}>
+					<SchemaForm
+						key={action.name}
+						name={action.name}
+						schema={action.input_schema as JsonSchema}
+						value={step.with ?? {}}
+						pointer={`${pointer}/with`}
+						onChange={(name, value) => editor.setField(`${pointer}/with${pointerTo(name)}`, value)}
+					/>
+				</Listings>
 			)}
 			{action && !action.integration && (action.accepts_connection || step.connection !== undefined) && (
 				<ConnectionField value={step.connection} pointer={pointer} />

@@ -1,6 +1,7 @@
-import { useContext } from "react";
+import { lazy, Suspense, useContext } from "react";
 import { CodeEditor } from "@/ui/editor";
 import { Checkbox, NativeSelect, Switch, TextArea, TextInput } from "@/ui/field";
+import { Skeleton } from "@/ui/states";
 import { AnyControl, ValueControl } from "./any";
 import { FormContext } from "./context";
 import { ListControl } from "./list";
@@ -9,6 +10,9 @@ import { ObjectControl } from "./object";
 import type { FieldProps, NestingProps } from "./props";
 import { VariantsControl } from "./variants";
 import { WorkflowControl } from "./workflow";
+
+const ListedControl = lazy(() => import("../listed/control"));
+const FieldsControl = lazy(() => import("../listed/fields"));
 
 /** Control renders the control for a plain value. */
 export function Control(props: NestingProps) {
@@ -37,6 +41,18 @@ export function Control(props: NestingProps) {
 			return <WorkflowControl {...props} />;
 		case "any":
 			return <AnyControl {...props} />;
+		case "listed":
+			return (
+				<Suspense fallback={<Skeleton className="h-8 w-full" />}>
+					<ListedControl {...props} />
+				</Suspense>
+			);
+		case "fields":
+			return (
+				<Suspense fallback={<Skeleton className="h-8 w-full" />}>
+					<FieldsControl {...props} />
+				</Suspense>
+			);
 		default:
 			return <TextControl {...props} />;
 	}

@@ -8,7 +8,7 @@ import type { FieldPlan } from "./plan";
 import type { NestingProps } from "./props";
 
 /** Field kinds that contain fields of their own, which show their own problems. */
-const nested = new Set(["object", "map", "list", "variants", "any"]);
+const nested = new Set(["object", "map", "list", "variants", "any", "fields"]);
 
 /** SchemaField is one field of a form: a plain control or an expression editor. */
 export function SchemaField(props: NestingProps) {

@@ -11,8 +11,8 @@ const opened = new Set<string>();
 
 /** SchemaForm edits an object by its JSON Schema. Required fields come first, the others are behind "More options". */
 export function SchemaForm(props: SchemaFormProps) {
-	const { schema, root = schema, value, without = [], name = "" } = props;
-	const plan = planForm(schema, root, value);
+	const { schema, root = schema, value, without = [], name = "", all } = props;
+	const plan = planForm(schema, root, value, all);
 	const main = plan.main.filter((field) => !without.includes(field.name));
 	const more = plan.more.filter((field) => !without.includes(field.name));
 	const [open, setOpen] = useState(() => opened.has(name) || more.some((field) => !isEmpty(value[field.name])));

@@ -58,6 +58,10 @@ describe("a field", () => {
 		["either", { oneOf: [{ type: "string" }, { type: "object" }] }, "variants"],
 		["anything", {}, "any"],
 		["attachment", { format: "file" }, "file"],
+		["channel", { type: "string", "x-options": "list_channels" }, "listed"],
+		["release", { type: "integer", "x-options": "list_releases" }, "listed"],
+		["labels", { type: "array", items: { type: "string", "x-options": "list_labels" } }, "list"],
+		["row", { type: "object", "x-fields": "list_columns" }, "fields"],
 	])("%s of %j is rendered as %s", (name, schema, kind) => {
 		expect(field(name, schema).kind).toBe(kind);
 	});

@@ -1,5 +1,5 @@
 import type { Json } from "@/shared/workflow/model";
-import { type JsonSchema, narrow, resolve, typesOf } from "./schema";
+import { type Choice, type JsonSchema, narrow, resolve, typesOf } from "./schema";
 
 // Decides which controls a form shows for a schema, and in which order.
 
@@ -20,6 +20,10 @@ export type Kind =
 	| "workflow"
 	/** A file of an earlier step, as an expression. */
 	| "file"
+	/** A value that can be chosen from a list. */
+	| "listed"
+	/** An object whose members are listed. */
+	| "fields"
 	/** A bare expression. */
 	| "expression";
 
@@ -48,6 +52,20 @@ export interface FieldPlan {
 	readonly variants?: readonly { label: string; schema: JsonSchema }[];
 	/** For an object, whose fields depend on its value. */
 	readonly schema?: JsonSchema;
+	/** For what the account of a connection lists. */
+	readonly listed?: Listed;
+	/** For a listed value whose list is known. */
+	readonly choices?: readonly Choice[];
+}
+
+/** What lists the values of an input, or the members of an object. */
+export interface Listed {
+	/** The operation that lists. */
+	readonly operation: string;
+	/** The inputs that decide what is listed, and those of them without which nothing is. */
+	readonly dependsOn: readonly string[];
+	readonly needs: readonly string[];
+	readonly searchable: boolean;
 }
 
 export interface FormPlan {
@@ -59,9 +77,13 @@ export interface FormPlan {
 /** With so few optional fields, nothing is hidden. */
 const few = 4;
 
-/** The form of an object schema. Required fields come first, in the order of `required`. */
-export function planForm(schema: JsonSchema, root: JsonSchema, value?: unknown): FormPlan {
+/**
+ * The form of an object schema. Required fields come first, in the order of `required`. With `all`, no others are
+ * hidden.
+ */
+export function planForm(schema: JsonSchema, root: JsonSchema, value?: unknown, all = false): FormPlan {
 	const fields = planMembers(schema, root, value);
+	if (all) return { main: fields, more: [] };
 	const main = fields.filter((field) => field.required);
 	const more = fields.filter((field) => !field.required);
 	if (main.length === 0 && more.length <= few) return { main: more, more: [] };
@@ -86,6 +108,7 @@ export function planMembers(schema: JsonSchema, root: JsonSchema, value?: unknow
 export function planField(name: string, schema: JsonSchema, root: JsonSchema, required: boolean): FieldPlan {
 	const known = resolve(schema, root);
 	const kind = kindOf(name, known);
+	const operation = known["x-options"] ?? known["x-fields"];
 	const example = known.examples?.[0];
 	return {
 		name,
@@ -95,18 +118,31 @@ export function planField(name: string, schema: JsonSchema, root: JsonSchema, re
 		...(known.description !== undefined && { hint: known.description }),
 		...(known.default !== undefined && { default: known.default }),
 		...placeholderOf(known.default, example),
-		...(kind === "number" && bounds(known)),
+		...((kind === "number" || kind === "listed") && bounds(known)),
 		...(kind === "choice" && { options: optionsOf(known) }),
 		...(kind === "choices" && { options: optionsOf(resolve(known.items ?? {}, root)) }),
 		...(kind === "list" && { items: planField("", known.items ?? {}, root, true) }),
 		...(kind === "map" && mapItems(known, root)),
 		...(kind === "variants" && { variants: variantsOf(known, root) }),
 		...(kind === "object" && { schema: known }),
+		...(operation !== undefined && { listed: listedBy(operation, known) }),
+		...(known["x-choices"] && { choices: known["x-choices"] }),
+	};
+}
+
+function listedBy(operation: string, schema: JsonSchema): Listed {
+	return {
+		operation,
+		dependsOn: schema["x-depends-on"] ?? [],
+		needs: schema["x-needs"] ?? [],
+		searchable: schema["x-searchable"] ?? false,
 	};
 }
 
 function kindOf(name: string, schema: JsonSchema): Kind {
 	if (schema.oneOf && schema.oneOf.length > 1) return "variants";
+	if (schema["x-options"] !== undefined || schema["x-choices"]) return "listed";
+	if (schema["x-fields"] !== undefined) return "fields";
 	if (schema.enum) return "choice";
 	if (schema.format === "file") return "file";
 	const types = typesOf(schema).filter((type) => type !== "null");
@@ -143,7 +179,9 @@ function placeholderOf(standard: Json | undefined, example: Json | undefined): {
 
 function bounds(schema: JsonSchema): Partial<FieldPlan> {
 	return {
-		whole: typesOf(schema).includes("integer"),
+		...(typesOf(schema).some((type) => type === "integer" || type === "number") && {
+			whole: typesOf(schema).includes("integer"),
+		}),
 		...(schema.minimum !== undefined && { minimum: schema.minimum }),
 		...(schema.maximum !== undefined && { maximum: schema.maximum }),
 	};

@@ -38,6 +38,8 @@ export interface SchemaFormProps {
 	bare?: readonly string[];
 	/** Where expressions are allowed, per field or for all; everywhere by default. */
 	expressions?: Expressions | Readonly<Record<string, Expressions>>;
+	/** Hides no fields. */
+	all?: boolean;
 	/** A key under which the expanded state is remembered. */
 	name?: string;
 }

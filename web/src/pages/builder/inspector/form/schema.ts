@@ -1,5 +1,11 @@
 import type { Json } from "@/shared/workflow/model";
 
+/** A value to choose from. */
+export interface Choice {
+	readonly value: string | number | boolean;
+	readonly label: string;
+}
+
 /** The subset of JSON Schema that actions and the workflow format use. */
 export interface JsonSchema {
 	readonly $ref?: string;
@@ -16,6 +22,15 @@ export interface JsonSchema {
 	readonly contentMediaType?: string;
 	/** How a form shows text of an operation. */
 	readonly "x-format"?: string;
+	/** The operations that list the values of an input, and the members of an object. */
+	readonly "x-options"?: string;
+	readonly "x-fields"?: string;
+	/** The inputs that decide what is listed, and those of them without which nothing is. */
+	readonly "x-depends-on"?: readonly string[];
+	readonly "x-needs"?: readonly string[];
+	readonly "x-searchable"?: boolean;
+	/** Values to choose from, beside which others can be entered. */
+	readonly "x-choices"?: readonly Choice[];
 	readonly minLength?: number;
 	readonly maxLength?: number;
 	readonly minimum?: number;
