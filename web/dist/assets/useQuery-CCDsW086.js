@@ -1,1 +1,0 @@
-import{C as e,N as t}from"./matchContext-eO5rs5Et.js";function n(n,r){return e(n,t,r)}export{n as t};

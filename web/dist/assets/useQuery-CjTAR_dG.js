@@ -1,0 +1,1 @@
+import{d as e,t}from"./useBaseQuery-C87EeEcm.js";function n(n,r){return t(n,e,r)}export{n as t};
