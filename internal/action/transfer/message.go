@@ -54,7 +54,10 @@ func ParseMessage(given map[string]any) (*Message, error) {
 	if err := out.parseHeaders(given["headers"]); err != nil {
 		return nil, err
 	}
-	return out, out.parseAttachments(given["attachments"])
+	if err := out.parseAttachments(given["attachments"]); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func (m *Message) parseHeaders(given any) error {

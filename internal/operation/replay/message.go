@@ -75,7 +75,10 @@ func readMessage(text []byte) (*Message, error) {
 			return nil, err
 		}
 	}
-	return out, out.add(m.Header, m.Body)
+	if err := out.add(m.Header, m.Body); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // add adds an entity of a message: its text, an attachment, or several of them.
