@@ -61,9 +61,9 @@ func TestIntegrations(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[string]string{
 		"slack":             "slack",
-		"spreadsheet":       "airtable google_sheets",
+		"Airtable sheet":    "airtable", // a keyword
 		"post_message":      "slack",
-		"Direct MESSAGE":    "slack",
+		"Direct SLACK":      "slack", // the title of an operation
 		"crm pipe":          "pipedrive",
 		"nobody knows this": "",
 	} {
