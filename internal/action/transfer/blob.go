@@ -37,16 +37,11 @@ const (
 func DownloadBlobs(ctx context.Context, client Client, call egress.Request, files action.Files, paths []jsonpath.Path, name string) ([]*expr.File, *egress.Response, error) {
 	limit := call.MaxBody
 	call.MaxBody = maxDownload
-	stream, err := client.Stream(ctx, call)
-	if err != nil {
-		return nil, nil, RequestFailure(err)
-	}
-	defer stream.Close()
-	resp := &egress.Response{Status: stream.Status, Header: stream.Header, URL: stream.URL}
-	if stream.Status < 200 || stream.Status > 299 {
-		err := readOther(stream, resp)
+	stream, resp, err := openDownload(ctx, client, call)
+	if stream == nil {
 		return nil, resp, err
 	}
+	defer stream.Close()
 	x := blobReader{from: bufio.NewReader(stream), paths: paths, limit: limit, store: func(from io.Reader) (*expr.File, error) {
 		return storeBlob(ctx, files, name, from)
 	}}

@@ -35,16 +35,11 @@ const (
 // response has up to 1 MiB, and is marked as truncated if there is more.
 func Download(ctx context.Context, client Client, call egress.Request, files action.Files, name string) (*expr.File, *egress.Response, error) {
 	call.MaxBody = maxDownload
-	stream, err := client.Stream(ctx, call)
-	if err != nil {
-		return nil, nil, RequestFailure(err)
-	}
-	defer stream.Close()
-	resp := &egress.Response{Status: stream.Status, Header: stream.Header, URL: stream.URL}
-	if stream.Status < 200 || stream.Status > 299 {
-		err := readOther(stream, resp)
+	stream, resp, err := openDownload(ctx, client, call)
+	if stream == nil {
 		return nil, resp, err
 	}
+	defer stream.Close()
 	to, err := files.Create(ctx, action.NewFile{Name: cmp.Or(name, fileName(stream)), Type: stream.Header.Get("Content-Type")})
 	if err != nil {
 		return nil, nil, err
@@ -56,6 +51,22 @@ func Download(ctx context.Context, client Client, call egress.Request, files act
 	}
 	file, err := to.Finish()
 	return file, resp, err
+}
+
+// openDownload sends a request, and returns the stream of its response with a response that
+// has no body yet. Unless the status is one of success, the stream is nil, and the response
+// has its body.
+func openDownload(ctx context.Context, client Client, call egress.Request) (*egress.Stream, *egress.Response, error) {
+	stream, err := client.Stream(ctx, call)
+	if err != nil {
+		return nil, nil, RequestFailure(err)
+	}
+	resp := &egress.Response{Status: stream.Status, Header: stream.Header, URL: stream.URL}
+	if stream.Status >= 200 && stream.Status <= 299 {
+		return stream, resp, nil
+	}
+	defer stream.Close()
+	return nil, resp, readOther(stream, resp)
 }
 
 // readOther reads the body of a response that is not stored as a file.
