@@ -115,7 +115,7 @@ func (s *Server) listIntegrations(ctx context.Context, in *listIntegrationsReque
 			}
 			var found []*integration.Integration
 			for _, one := range catalog.List() {
-				if one.ID > p.After && (in.Category == "" || one.Category == in.Category) && one.Matches(query) {
+				if one.ID > p.After && (in.Category == "" || one.Category == in.Category) && query.Matches(one.Entry()) {
 					found = append(found, one)
 				}
 			}

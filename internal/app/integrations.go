@@ -75,7 +75,7 @@ func Integrations(words []string) ([]Integration, error) {
 	}
 	out := []Integration{}
 	for _, i := range catalog.List() {
-		entry := search.Entry{Name: i.Name, Text: append([]string{i.ID, i.Category}, i.Keywords...)}
+		entry := i.Entry()
 		for _, o := range i.Operations {
 			if !o.Hidden {
 				entry.Text = append(entry.Text, o.Name, o.Title)

@@ -78,11 +78,7 @@ func (l *loader) compile(file string, d *decoded) {
 }
 
 func (l *loader) report(file string, err error) {
-	errs := asErrors(err)
-	for _, one := range errs {
-		one.File = file
-	}
-	l.problems = append(l.problems, errs...)
+	l.problems = append(l.problems, AsErrors(err).In(file)...)
 }
 
 func (c *Catalog) insert(one *Integration) {
@@ -97,10 +93,9 @@ func (c *Catalog) search(id string) (int, bool) {
 // List returns the integrations, ordered by id.
 func (c *Catalog) List() []*Integration { return slices.Clone(c.list) }
 
-// Matches reports whether each word of a query occurs in the name, id, category or
-// keywords.
-func (i *Integration) Matches(query search.Query) bool {
-	return query.Matches(search.Entry{Name: i.Name, Text: append([]string{i.ID, i.Category}, i.Keywords...)})
+// Entry returns what searches find the integration by: its name, id, category and keywords.
+func (i *Integration) Entry() search.Entry {
+	return search.Entry{Name: i.Name, Text: append([]string{i.ID, i.Category}, i.Keywords...)}
 }
 
 // Hint returns a suggestion for an id that does not exist, or "".
@@ -127,9 +122,5 @@ func (c *Catalog) Get(id string) (*Integration, error) {
 	if found, ok := c.Find(id); ok {
 		return found, nil
 	}
-	var ids []string
-	for _, one := range c.list {
-		ids = append(ids, one.ID)
-	}
-	return nil, fault.New(fault.IntegrationNotFound, "there is no integration %q%s", id, suggest.Hint(id, ids))
+	return nil, fault.New(fault.IntegrationNotFound, "there is no integration %q%s", id, c.Hint(id))
 }

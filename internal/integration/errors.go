@@ -1,7 +1,10 @@
 package integration
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -53,4 +56,30 @@ func (e Errors) Unwrap() []error {
 		out[i] = one
 	}
 	return out
+}
+
+// AsErrors returns an error as Errors. Nil is nil.
+func AsErrors(err error) Errors {
+	if err == nil {
+		return nil
+	}
+	if errs, ok := errors.AsType[Errors](err); ok {
+		return errs
+	}
+	return decodeErrors(err, nil)
+}
+
+// In says in which file the problems are.
+func (e Errors) In(file string) Errors {
+	for _, one := range e {
+		one.File = file
+	}
+	return e
+}
+
+// Sort orders the problems by file and place.
+func (e Errors) Sort() {
+	slices.SortStableFunc(e, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Pointer, b.Pointer))
+	})
 }

@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,11 +17,11 @@ import (
 func Lint(data []byte, folder string, find func(id string) (*Integration, bool)) (*Integration, Errors) {
 	d, err := decode(data)
 	if err != nil {
-		return nil, asErrors(err)
+		return nil, AsErrors(err)
 	}
 	p := &parser{document: d.document, text: d.text}
 	if folder != "" {
-		p.errs = append(p.errs, asErrors(d.checkFolder(folder))...)
+		p.errs = append(p.errs, AsErrors(d.checkFolder(folder))...)
 	}
 	out := p.compile(&d.manifest, find)
 	if p.errs != nil {
@@ -31,21 +29,8 @@ func Lint(data []byte, folder string, find func(id string) (*Integration, bool))
 	}
 	p.lintDefaults()
 	p.lintHidden(&d.manifest)
-	slices.SortStableFunc(p.errs, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Pointer, b.Pointer))
-	})
+	p.errs.Sort()
 	return out, p.errs
-}
-
-// asErrors returns an error as Errors. Nil is nil.
-func asErrors(err error) Errors {
-	if err == nil {
-		return nil
-	}
-	if errs, ok := errors.AsType[Errors](err); ok {
-		return errs
-	}
-	return Errors{{Message: err.Error()}}
 }
 
 // noteBare keeps a bare expression for lint.

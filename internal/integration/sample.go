@@ -15,7 +15,10 @@ import (
 // example, and the type of those to choose from.
 func (p *parser) checkSamples(pointer string, in *Input) {
 	for name, value := range map[string]any{"default": in.Default, "example": in.Example} {
-		if problem := in.problem(value); problem != "" && value != nil {
+		if value == nil {
+			continue
+		}
+		if problem := in.problem(value); problem != "" {
 			p.failf(at(pointer, name), "does not fit its own input: it %s", problem)
 		}
 	}

@@ -1,10 +1,8 @@
 package authoring
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
@@ -29,9 +27,7 @@ func (s *Set) Lint() (problems integration.Errors, count int) {
 		_, found = one.recordings()
 		problems = append(problems, found...)
 	}
-	slices.SortStableFunc(problems, func(a, b *integration.Error) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Pointer, b.Pointer))
-	})
+	problems.Sort()
 	return problems, len(s.sources)
 }
 
@@ -43,7 +39,7 @@ func (s *source) lintTests(i *integration.Integration, tests *replay.Tests) inte
 		}
 		return integration.Errors{s.problemAt("/operations", "have no tests: add the file %s", s.shown(testsFile))}
 	}
-	out := inFile(s.shown(testsFile), tests.Check(i))
+	out := tests.Check(i).In(s.shown(testsFile))
 	for _, name := range tests.Untested(i) {
 		out = append(out, s.problemAt(jsonpointer.Of("operations", name), "has no test: add one to %s", s.shown(testsFile)))
 	}

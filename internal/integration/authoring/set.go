@@ -13,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/integrations"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation/replay"
-	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // The files of an integration.
@@ -179,7 +178,7 @@ func (s *Set) lint(one *source) (*integration.Integration, integration.Errors) {
 	if one.blockedBy != nil {
 		s.blame(one)
 	}
-	one.problems = inFile(one.shown(one.manifest), one.problems)
+	one.problems = one.problems.In(one.shown(one.manifest))
 	return one.result, one.problems
 }
 
@@ -241,7 +240,7 @@ func (s *source) tests() (*replay.Tests, integration.Errors) {
 	if err == nil {
 		out, err = replay.Parse(text)
 	}
-	return out, inFile(s.shown(testsFile), asErrors(err))
+	return out, integration.AsErrors(err).In(s.shown(testsFile))
 }
 
 // recordings returns those of an integration, nil if it has none or if they cannot be read.
@@ -254,31 +253,5 @@ func (s *source) recordings() (*replay.Recordings, integration.Errors) {
 	if err == nil {
 		out, err = replay.ParseRecordings(text)
 	}
-	return out, inFile(s.shown(recordingsFile), asErrors(err))
-}
-
-// asErrors returns an error as problems. Nil is none.
-func asErrors(err error) integration.Errors {
-	if err == nil {
-		return nil
-	}
-	if errs, ok := errors.AsType[integration.Errors](err); ok {
-		return errs
-	}
-	var out integration.Errors
-	if inJSON, ok := errors.AsType[strictjson.Errors](err); ok {
-		for _, one := range inJSON {
-			out = append(out, &integration.Error{Line: one.Line, Column: one.Column, Pointer: one.Pointer, Message: one.Message})
-		}
-		return out
-	}
-	return integration.Errors{{Message: err.Error()}}
-}
-
-// inFile says in which file problems are.
-func inFile(file string, problems integration.Errors) integration.Errors {
-	for _, problem := range problems {
-		problem.File = file
-	}
-	return problems
+	return out, integration.AsErrors(err).In(s.shown(recordingsFile))
 }

@@ -76,7 +76,7 @@ func (s *Set) test(ctx context.Context, one *source, filter string, out *Report)
 	if tests == nil {
 		return i.OperationNames(), nil
 	}
-	out.Problems = append(out.Problems, inFile(one.shown(testsFile), tests.Check(i))...)
+	out.Problems = append(out.Problems, tests.Check(i).In(one.shown(testsFile))...)
 	pick := func(operation, test string) bool { return matches(filter, i.ID, operation, test) }
 	for _, result := range replay.Run(ctx, s.builtin, i, tests, recordings, pick) {
 		out.Outcomes = append(out.Outcomes, Outcome{one.shown(testsFile), result})
