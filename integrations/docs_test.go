@@ -82,14 +82,14 @@ func checkFirst(t *testing.T, page string) {
 		t.Fatal(err)
 	}
 	for _, o := range report.Outcomes {
-		text := fmt.Sprintf("\nhelpdesk/tests.yaml:%d: %s, %s\n  %s\n", o.Line, o.Operation, o.Test, strings.ReplaceAll(o.Problem, "\n", "\n  "))
+		text := fmt.Sprintf("\nhelpdesk/tests.yaml:%d: %s, %s\n  %s\n", o.Line, o.Of, o.Test, strings.ReplaceAll(o.Problem, "\n", "\n  "))
 		if o.Problem != "" && !strings.Contains(page, text) {
 			t.Errorf("the page lacks what test says: %s", text)
 		}
 	}
 }
 
-// checkExample puts the manifest in the page together from its two parts, and runs its
+// checkExample puts the manifest in the page together from its parts, and runs its
 // tests.
 func checkExample(t *testing.T, page string) {
 	t.Helper()
@@ -102,17 +102,18 @@ func checkExample(t *testing.T, page string) {
 		t.Fatalf("there is no example that starts with %q", start)
 		return ""
 	}
-	i, err := integration.Parse([]byte(block("id: acme")+block("errors:")), nil)
+	ofTriggers, _ := strings.CutPrefix(block("operations:\n  tickets_since"), "operations:\n")
+	i, err := integration.Parse([]byte(block("id: acme")+block("errors:")+ofTriggers), nil)
 	if err != nil {
 		t.Fatalf("the example: %v", err)
 	}
-	tests, err := replay.Parse([]byte("connection: {subdomain: my-team}\n" + block("operations:")))
+	tests, err := replay.Parse([]byte("connection: {subdomain: my-team}\n" + block("operations:\n  create_ticket") + block("triggers:\n  new_ticket")))
 	if err != nil {
 		t.Fatalf("the tests of the example: %v", err)
 	}
 	for _, result := range replay.Run(t.Context(), catalog(t), i, tests, nil, nil) {
 		if result.Problem != "" {
-			t.Errorf("the example: %s, %s: %s", result.Operation, result.Test, result.Problem)
+			t.Errorf("the example: %s, %s: %s", result.Of, result.Test, result.Problem)
 		}
 	}
 }

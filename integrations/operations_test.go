@@ -29,7 +29,7 @@ func TestOperations(t *testing.T) {
 			found, recorded := tests(t, i.ID), recordings(t, i.ID)
 			for _, result := range replay.Run(t.Context(), all, i, found, recorded, nil) {
 				if result.Problem != "" {
-					t.Errorf("%s/tests.yaml:%d: %s, %s: %s", i.ID, result.Line, result.Operation, result.Test, result.Problem)
+					t.Errorf("%s/tests.yaml:%d: %s, %s: %s", i.ID, result.Line, result.Of, result.Test, result.Problem)
 				}
 			}
 			for _, problem := range found.Check(i) {

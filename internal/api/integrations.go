@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -23,6 +25,23 @@ type integrationBody struct {
 	Auth       []integrationAuth      `json:"auth"`
 	Hosts      []string               `json:"hosts"`
 	Operations []integrationOperation `json:"operations"`
+	Triggers   []integrationTrigger   `json:"triggers"`
+}
+
+type integrationTrigger struct {
+	Type       string                   `json:"type"`
+	Title      string                   `json:"title"`
+	Summary    *string                  `json:"summary"`
+	Every      string                   `json:"every"`
+	Deprecated *integration.Deprecation `json:"deprecated"`
+}
+
+type integrationTriggerDetail struct {
+	integrationTrigger
+	// Connection is the integration that its connection must belong to.
+	Connection  string          `json:"connection"`
+	InputSchema json.RawMessage `json:"input_schema"`
+	Sample      json.RawMessage `json:"sample"`
 }
 
 type integrationOperation struct {
@@ -65,11 +84,15 @@ func showIntegration(i *integration.Integration) integrationBody {
 	body := integrationBody{
 		ID: i.ID, Name: i.Name, Category: i.Category, Docs: i.Docs, Keywords: orEmpty(i.Keywords),
 		Connection: i.ConnectedAs(), Auth: []integrationAuth{}, Hosts: i.HostPatterns(), Operations: []integrationOperation{},
+		Triggers: []integrationTrigger{},
 	}
 	for _, o := range i.Operations {
 		if !o.Hidden {
 			body.Operations = append(body.Operations, integrationOperation{operation.Name(i, &o), o.Title, orNull(o.Summary), o.Deprecated})
 		}
+	}
+	for _, t := range i.Triggers {
+		body.Triggers = append(body.Triggers, showIntegrationTrigger(i, &t))
 	}
 	for _, a := range i.Connection.Auth {
 		body.Auth = append(body.Auth, integrationAuth{
@@ -80,6 +103,10 @@ func showIntegration(i *integration.Integration) integrationBody {
 		})
 	}
 	return body
+}
+
+func showIntegrationTrigger(i *integration.Integration, t *integration.Trigger) integrationTrigger {
+	return integrationTrigger{i.ID + "." + t.Name, t.Title, orNull(t.Summary), clock.FormatDuration(t.Poll.Every), t.Deprecated}
 }
 
 func showIntegrationField(f integration.Field) integrationField {
@@ -137,4 +164,29 @@ func (s *Server) getIntegration(_ context.Context, in *integrationRequest) (*rep
 		return nil, err
 	}
 	return ok(showIntegration(found)), nil
+}
+
+type integrationTriggerRequest struct {
+	ID   string `path:"id"`
+	Name string `path:"name"`
+}
+
+func (s *Server) getIntegrationTrigger(_ context.Context, in *integrationTriggerRequest) (*reply, error) {
+	catalog, err := integration.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	of, err := catalog.Get(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	t, err := of.GetTrigger(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	body := integrationTriggerDetail{showIntegrationTrigger(of, t), of.ConnectedAs(), json.RawMessage(t.InputSchema()), nil}
+	if body.Sample, err = s.Triggers.SampleOf(body.Type); err != nil {
+		return nil, err
+	}
+	return ok(body), nil
 }

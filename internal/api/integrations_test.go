@@ -11,7 +11,7 @@ import (
 )
 
 func TestIntegrations(t *testing.T) {
-	const keys = "id name category docs keywords connection auth hosts operations"
+	const keys = "id name category docs keywords connection auth hosts operations triggers"
 	runScenarios(t, []scenario{
 		{
 			name:    "the list has every integration, sorted by id",
@@ -45,6 +45,28 @@ func TestIntegrations(t *testing.T) {
 					w.t.Errorf("the operations are %+v", got.Operations)
 				}
 			},
+		},
+		{
+			name:    "an integration lists its triggers",
+			request: "GET /v1/integrations/gmail", scope: "read", status: 200,
+			contains: `{"triggers": [{"type": "gmail.new_message", "title": "New message", "every": "1m", "deprecated": null}]}`,
+		},
+		{
+			name:    "a trigger says what its settings are and what its runs get",
+			request: "GET /v1/integrations/gmail/triggers/new_message", scope: "read", status: 200, members: "type title summary every deprecated connection input_schema sample",
+			contains: `{"type": "gmail.new_message", "connection": "google", "input_schema": {"properties": {"label": {"type": "string", "default": "INBOX", "x-options": "list_labels"}}}, "sample": {"id": "m1", "subject": "Hello"}}`,
+		},
+		{
+			name:    "a trigger that does not exist",
+			request: "GET /v1/integrations/gmail/triggers/new_mesage", scope: "read", status: 404, code: "trigger_not_found",
+			contains: `{"error": {"message": "~.*did you mean \"new_message\".*"}}`,
+		},
+		{name: "a trigger of an integration that does not exist", request: "GET /v1/integrations/gmial/triggers/new_message", status: 404, code: "integration_not_found"},
+		{
+			name:  "the trigger of a service is checked",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", scope: "write",
+			body:   `{"triggers": [{"id": "mail", "type": "gmail.new_message", "connection": "office", "with": {"label": 7}}]}`,
+			status: 200, contains: `{"valid": false, "problems": [{"pointer": "/triggers/0/with/label"}, {"pointer": "/triggers/0/connection", "message": "~.*there is no connection.*"}]}`,
 		},
 		{
 			name:    "an operation is an action",

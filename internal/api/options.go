@@ -12,7 +12,8 @@ import (
 type listOptionsRequest struct {
 	ID   string `path:"id"`
 	Body struct {
-		Operation *string         `json:"operation"`
+		Operation string          `json:"operation"`
+		Trigger   string          `json:"trigger"`
 		Input     *string         `json:"input"`
 		With      json.RawMessage `json:"with"`
 		Search    string          `json:"search"`
@@ -57,14 +58,16 @@ func (s *Server) listOptions(ctx context.Context, in *listOptionsRequest) (*repl
 		return nil, err
 	}
 	switch {
-	case in.Body.Operation == nil:
-		return nil, fault.Field("/operation", "is required: the action of the step")
+	case in.Body.Operation == "" && in.Body.Trigger == "":
+		return nil, fault.Field("/operation", "is required: the action of the step; or trigger, the type of a trigger")
+	case in.Body.Operation != "" && in.Body.Trigger != "":
+		return nil, fault.Field("/trigger", "must be left out: there is an operation")
 	case in.Body.Input == nil:
-		return nil, fault.Field("/input", "is required: the input of the step to list values for")
+		return nil, fault.Field("/input", "is required: the input of the step or the trigger to list values for")
 	}
 	query := operation.ListQuery{
 		Workspace: c.WorkspaceID, Connection: c.Name, Integration: c.Integration,
-		Operation: *in.Body.Operation, Input: *in.Body.Input, Search: in.Body.Search,
+		Operation: in.Body.Operation, Trigger: in.Body.Trigger, Input: *in.Body.Input, Search: in.Body.Search,
 	}
 	if in.Body.With != nil {
 		with, err := expr.FromJSON(in.Body.With)

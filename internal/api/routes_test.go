@@ -124,6 +124,7 @@ var routeBodies = map[string]string{
 	"GET /v1/actions/{name}":                                "-",
 	"GET /v1/integrations":                                  "-",
 	"GET /v1/integrations/{id}":                             "-",
+	"GET /v1/integrations/{id}/triggers/{name}":             "-",
 	"GET /v1/events":                                        "-",
 	"GET /v1/events/stream":                                 "-",
 	"GET /v1/search":                                        "-",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/integration/authoring"
 	"github.com/stepmill/stepmill/internal/operation"
@@ -25,6 +26,7 @@ type Integration struct {
 	Auth       []IntegrationAuth      `json:"auth"`
 	Hosts      []string               `json:"hosts"`
 	Operations []IntegrationOperation `json:"operations"`
+	Triggers   []IntegrationTrigger   `json:"triggers"`
 }
 
 // IntegrationAuth is a way to connect in the output of commands.
@@ -36,20 +38,38 @@ type IntegrationAuth struct {
 	Consent bool   `json:"consent"`
 }
 
+// Deprecation says what replaces an operation or a trigger.
+type Deprecation = integration.Deprecation
+
 // IntegrationOperation is an operation in the output of commands.
 type IntegrationOperation struct {
-	Action     string                   `json:"action"`
-	Title      string                   `json:"title"`
-	Summary    string                   `json:"summary"`
-	Deprecated *integration.Deprecation `json:"deprecated"`
-	Input      json.RawMessage          `json:"input"` // a JSON Schema
+	Action     string          `json:"action"`
+	Title      string          `json:"title"`
+	Summary    string          `json:"summary"`
+	Deprecated *Deprecation    `json:"deprecated"`
+	Input      json.RawMessage `json:"input"` // a JSON Schema
 	// Inputs has the members of Input for people.
 	Inputs []OperationInput `json:"-"`
 	// Example is a step in YAML.
 	Example string `json:"example"`
 }
 
-// OperationInput is an input of an operation for people.
+// IntegrationTrigger is a type of triggers in the output of commands.
+type IntegrationTrigger struct {
+	Type       string          `json:"type"`
+	Title      string          `json:"title"`
+	Summary    string          `json:"summary"`
+	Every      string          `json:"every"`
+	Deprecated *Deprecation    `json:"deprecated"`
+	Input      json.RawMessage `json:"input"` // a JSON Schema
+	// Inputs has the members of Input for people.
+	Inputs []OperationInput `json:"-"`
+	// Example is a trigger in YAML, and Sample the payload of a run that it starts.
+	Example string          `json:"example"`
+	Sample  json.RawMessage `json:"sample"`
+}
+
+// OperationInput is an input of an operation, or a setting of a trigger, for people.
 type OperationInput struct {
 	// Name has the names of the objects and lists around it, as in buttons[].text.
 	Name     string
@@ -61,7 +81,7 @@ type OperationInput struct {
 }
 
 // Integrations lists the integrations that are part of the product and match all words. An
-// integration is also found by its operations.
+// integration is also found by its operations and triggers.
 func Integrations(words []string) ([]Integration, error) {
 	catalog, err := integration.Builtin()
 	if err != nil {
@@ -80,6 +100,9 @@ func Integrations(words []string) ([]Integration, error) {
 			if !o.Hidden {
 				entry.Text = append(entry.Text, o.Name, o.Title)
 			}
+		}
+		for _, t := range i.Triggers {
+			entry.Text = append(entry.Text, t.Name, t.Title)
 		}
 		if !query.Matches(entry) {
 			continue
@@ -119,10 +142,20 @@ func (i *Integration) FindOperation(name string) (IntegrationOperation, error) {
 	return IntegrationOperation{}, fmt.Errorf("%s has no operation %q%s: `stepmill integrations show %s` has all", i.Name, name, suggest.Hint(name, names), i.ID)
 }
 
+// FindTrigger returns a trigger of the integration by its name.
+func (i *Integration) FindTrigger(name string) (IntegrationTrigger, bool) {
+	for _, t := range i.Triggers {
+		if t.Type == i.ID+"."+name {
+			return t, true
+		}
+	}
+	return IntegrationTrigger{}, false
+}
+
 func showIntegration(i *integration.Integration) (Integration, error) {
 	out := Integration{
 		ID: i.ID, Name: i.Name, Category: i.Category, Docs: i.Docs, Keywords: append([]string{}, i.Keywords...), Connection: i.ConnectedAs(),
-		Auth: []IntegrationAuth{}, Hosts: i.HostPatterns(), Operations: []IntegrationOperation{},
+		Auth: []IntegrationAuth{}, Hosts: i.HostPatterns(), Operations: []IntegrationOperation{}, Triggers: []IntegrationTrigger{},
 	}
 	for _, a := range i.Connection.Auth {
 		out.Auth = append(out.Auth, IntegrationAuth{ID: a.ID, Kind: a.Kind, Label: a.Label, Help: a.Help, Consent: a.NeedsConsent()})
@@ -135,7 +168,7 @@ func showIntegration(i *integration.Integration) (Integration, error) {
 		if o.Hidden {
 			continue
 		}
-		example, err := exampleStep(i, &o, tests.Example(o.Name))
+		example, err := example(i, "uses", o.Name, tests.Example(o.Name))
 		if err != nil {
 			return Integration{}, err
 		}
@@ -144,17 +177,27 @@ func showIntegration(i *integration.Integration) (Integration, error) {
 			Input: json.RawMessage(o.InputSchema()), Inputs: showInputs(i, "", o.Input), Example: example,
 		})
 	}
+	for _, t := range i.Triggers {
+		example, err := example(i, "type", t.Name, tests.TriggerExample(t.Name))
+		if err != nil {
+			return Integration{}, err
+		}
+		out.Triggers = append(out.Triggers, IntegrationTrigger{
+			Type: i.ID + "." + t.Name, Title: t.Title, Summary: t.Summary, Every: clock.FormatDuration(t.Poll.Every), Deprecated: t.Deprecated,
+			Input: json.RawMessage(t.InputSchema()), Inputs: showInputs(i, "", t.Input), Example: example, Sample: tests.Payload(t.Name),
+		})
+	}
 	return out, nil
 }
 
-// exampleStep returns a step with an operation in YAML.
-func exampleStep(i *integration.Integration, o *integration.Operation, input json.RawMessage) (string, error) {
-	id, _, _ := strings.Cut(o.Name, "@")
-	step := fmt.Sprintf(`{"id": %q, "uses": %q, "connection": %q`, id, operation.Name(i, o), "my-"+i.ConnectedAs())
+// example returns a step or a trigger in YAML, whose member has the name at the service.
+func example(i *integration.Integration, member, name string, input json.RawMessage) (string, error) {
+	id, _, _ := strings.Cut(name, "@")
+	entry := fmt.Sprintf(`{"id": %q, %q: %q, "connection": %q`, id, member, i.ID+"."+name, "my-"+i.ConnectedAs())
 	if len(input) > 0 && string(input) != "{}" {
-		step += `, "with": ` + string(input)
+		entry += `, "with": ` + string(input)
 	}
-	text, err := strictyaml.Encode([]byte("[" + step + "}]"))
+	text, err := strictyaml.Encode([]byte("[" + entry + "}]"))
 	return string(text), err
 }
 

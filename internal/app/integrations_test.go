@@ -21,7 +21,7 @@ func TestIntegrationExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, err := triggers.New()
+	types, err := triggers.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

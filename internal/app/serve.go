@@ -179,7 +179,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	if err != nil {
 		return err
 	}
-	types, err := s.triggerTypes()
+	types, err := s.triggerTypes(operations)
 	if err != nil {
 		return err
 	}
@@ -270,9 +270,9 @@ func (s *Server) newEgress(policy egress.Policy) *egress.Client {
 }
 
 // triggerTypes returns the types of triggers: those of the catalog, unless others are set.
-func (s *Server) triggerTypes() (types *trigger.Types, err error) {
+func (s *Server) triggerTypes(operations *operation.Actions) (types *trigger.Types, err error) {
 	if s.runner.triggers == nil {
-		s.runner.triggers, err = triggers.New()
+		s.runner.triggers, err = triggers.New(operations)
 	}
 	return s.runner.triggers, err
 }

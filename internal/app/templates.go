@@ -69,7 +69,7 @@ func (a *Admin) workflows() (*workflow.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	types, err := triggers.New()
+	types, err := triggers.New(nil)
 	if err != nil {
 		return nil, err
 	}

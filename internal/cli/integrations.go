@@ -12,14 +12,14 @@ import (
 
 type integrationsCommand struct {
 	List   listIntegrationsCommand   `cmd:"" help:"List integrations."`
-	Show   showIntegrationCommand    `cmd:"" help:"Show an integration or one of its operations, with an example step."`
+	Show   showIntegrationCommand    `cmd:"" help:"Show an integration, or one of its operations or triggers with an example."`
 	Lint   lintIntegrationsCommand   `cmd:"" help:"Check manifests, and report all their problems."`
 	Test   testIntegrationsCommand   `cmd:"" help:"Run the tests of integrations. No request leaves the process."`
 	Schema schemaIntegrationsCommand `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 }
 
 type listIntegrationsCommand struct {
-	Words []string `arg:"" optional:"" help:"Words that the name, id, category, keywords or operations have."`
+	Words []string `arg:"" optional:"" help:"Words that the name, id, category, keywords, operations or triggers have."`
 	JSON  bool     `help:"Print JSON."`
 }
 
@@ -32,26 +32,26 @@ func (c *listIntegrationsCommand) Run(con *console) error {
 	if len(found) == 0 && !c.JSON {
 		return fmt.Errorf("no integration matches %q", strings.Join(c.Words, " "))
 	}
-	rows := [][]string{{"ID", "NAME", "CATEGORY", "OPERATIONS"}}
+	rows := [][]string{{"ID", "NAME", "CATEGORY", "OPERATIONS", "TRIGGERS"}}
 	for _, i := range found {
-		rows = append(rows, []string{i.ID, i.Name, i.Category, strconv.Itoa(len(i.Operations))})
+		rows = append(rows, []string{i.ID, i.Name, i.Category, strconv.Itoa(len(i.Operations)), strconv.Itoa(len(i.Triggers))})
 	}
 	return printResult(con, c.JSON, found, rows)
 }
 
 type showIntegrationCommand struct {
-	Name string `arg:"" placeholder:"ID" help:"The id of an integration, such as slack, or the name of an operation, such as slack.post_message."`
+	Name string `arg:"" placeholder:"ID" help:"The id of an integration, such as slack, or the name of an operation or a trigger, such as slack.post_message."`
 	JSON bool   `help:"Print JSON."`
 }
 
-// Run shows an integration or an operation.
+// Run shows an integration, an operation or a trigger.
 func (c *showIntegrationCommand) Run(con *console) error {
-	id, name, isOperation := strings.Cut(c.Name, ".")
+	id, name, isPart := strings.Cut(c.Name, ".")
 	found, err := app.FindIntegration(id)
 	if err != nil {
 		return err
 	}
-	if !isOperation {
+	if !isPart {
 		if c.JSON {
 			return printResult(con, true, found, nil)
 		}
@@ -59,6 +59,13 @@ func (c *showIntegrationCommand) Run(con *console) error {
 		return err
 	}
 	operation, err := found.FindOperation(name)
+	if trigger, ok := found.FindTrigger(name); ok && err != nil {
+		if c.JSON {
+			return printResult(con, true, trigger, nil)
+		}
+		_, err = io.WriteString(con.out, triggerText(trigger))
+		return err
+	}
 	if err != nil {
 		return err
 	}
@@ -97,7 +104,7 @@ func (c *lintIntegrationsCommand) Run(con *console) error {
 type testIntegrationsCommand struct {
 	Paths   []string `arg:"" optional:"" placeholder:"PATH" help:"Folders with an integration.yaml and a tests.yaml, or folders of such folders (default: the current folder)."`
 	Builtin bool     `help:"Test the integrations that are part of Stepmill."`
-	Only    string   `name:"run" placeholder:"NAME" help:"Run only the tests of an operation, such as post_message or slack.post_message. A part of the name of a test can follow, as in post_message/thread."`
+	Only    string   `name:"run" placeholder:"NAME" help:"Run only the tests of an operation or a trigger, such as post_message or slack.post_message. A part of the name of a test can follow, as in post_message/thread."`
 }
 
 // Run runs tests.
@@ -123,7 +130,7 @@ func (c *testIntegrationsCommand) Run(con *console) error {
 	}
 	for _, o := range report.Outcomes {
 		if o.Problem != "" {
-			fmt.Fprintf(&text, "%s:%d: %s, %s\n  %s\n", o.File, o.Line, o.Operation, o.Test, strings.ReplaceAll(o.Problem, "\n", "\n  "))
+			fmt.Fprintf(&text, "%s:%d: %s, %s\n  %s\n", o.File, o.Line, o.Of, o.Test, strings.ReplaceAll(o.Problem, "\n", "\n  "))
 		}
 	}
 	if _, err := io.WriteString(con.out, text.String()); err != nil {

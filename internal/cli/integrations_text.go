@@ -43,6 +43,15 @@ func integrationText(i app.Integration) string {
 			out.WriteString(wrap("      ", inputs))
 		}
 	}
+	if len(i.Triggers) > 0 {
+		out.WriteString("\nTriggers (* is required)\n")
+	}
+	for _, t := range i.Triggers {
+		fmt.Fprintf(&out, "  %s: %s\n", t.Type, t.Title)
+		if inputs := inputList(t.Inputs); inputs != "" {
+			out.WriteString(wrap("      ", inputs))
+		}
+	}
 	fmt.Fprintf(&out, "\n`stepmill integrations show %s` has more about an operation.\n", i.Operations[0].Action)
 	return out.String()
 }
@@ -65,18 +74,34 @@ func inputList(inputs []app.OperationInput) string {
 
 // operationText describes an operation.
 func operationText(o app.IntegrationOperation) string {
+	return headText(o.Title, o.Action, o.Summary, o.Deprecated) + inputsText("Input", o.Inputs) +
+		"\nExample of a step\n" + indent("  ", o.Example)
+}
+
+// triggerText describes a trigger.
+func triggerText(t app.IntegrationTrigger) string {
+	return headText(t.Title, t.Type, t.Summary, t.Deprecated) + "It looks every " + t.Every + ", unless `every` says otherwise.\n" +
+		inputsText("Settings", t.Inputs) + "\nExample of a trigger\n" + indent("  ", t.Example)
+}
+
+func headText(title, name, summary string, deprecated *app.Deprecation) string {
+	out := fmt.Sprintf("%s (%s)\n", title, name)
+	if summary != "" {
+		out += wrap("", summary)
+	}
+	if deprecated != nil {
+		out += wrap("", "Deprecated: use "+deprecated.Use+".")
+	}
+	return out
+}
+
+// inputsText describes inputs under a heading.
+func inputsText(heading string, inputs []app.OperationInput) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s (%s)\n", o.Title, o.Action)
-	if o.Summary != "" {
-		out.WriteString(wrap("", o.Summary))
+	if len(inputs) > 0 {
+		out.WriteString("\n" + heading + "\n")
 	}
-	if o.Deprecated != nil {
-		out.WriteString(wrap("", "Deprecated: use "+o.Deprecated.Use+"."))
-	}
-	if len(o.Inputs) > 0 {
-		out.WriteString("\nInput\n")
-	}
-	for _, in := range o.Inputs {
+	for _, in := range inputs {
 		words := []string{in.Type}
 		if in.Required {
 			words = append(words, "required")
@@ -84,7 +109,6 @@ func operationText(o app.IntegrationOperation) string {
 		fmt.Fprintf(&out, "  %s: %s\n", in.Name, strings.Join(words, ", "))
 		out.WriteString(wrap("      ", strings.TrimSpace(cmp.Or(in.Title+". ", "")+strings.Join(in.Notes, " "))))
 	}
-	fmt.Fprintf(&out, "\nExample of a step\n%s", indent("  ", o.Example))
 	return out.String()
 }
 

@@ -62,12 +62,14 @@ func listInputs() []Input {
 // InputSchema returns the JSON Schema of the input of a step. Its members are in the
 // order of the manifest, which is that of the form. What only forms need has names that
 // begin with x-.
-func (o *Operation) InputSchema() string {
+func (o *Operation) InputSchema() string { return inputSchema(o.Input) }
+
+func inputSchema(inputs []Input) string {
 	var out bytes.Buffer
 	out.WriteByte('{')
 	w := schemaWriter{out: &out}
 	w.add("type", "object")
-	w.properties(o.Input)
+	w.properties(inputs)
 	out.WriteByte('}')
 	return out.String()
 }

@@ -29,6 +29,7 @@ type Integration struct {
 	Errors     []ErrorRule
 	Rates      []Rate
 	Operations []Operation // in the order of the file
+	Triggers   []Trigger
 
 	hosts     []string       // of a custom connection, as they were entered
 	services  []*Integration // those that use its connections

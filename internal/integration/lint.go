@@ -78,7 +78,8 @@ func (p *parser) lintDefault(pointer, expression string) {
 	}
 }
 
-// lintHidden reports operations that are hidden from people, but that no input names.
+// lintHidden reports operations that are hidden from people, but that no input and no poll
+// names.
 func (p *parser) lintHidden(m *manifest) {
 	named := map[string]bool{}
 	for _, o := range m.Operations {
@@ -86,11 +87,19 @@ func (p *parser) lintHidden(m *manifest) {
 			in.value.addListers(named)
 		}
 	}
+	for _, t := range m.Triggers {
+		for _, in := range t.value.Input {
+			in.value.addListers(named)
+		}
+	}
+	for _, name := range m.polled() {
+		named[name] = true
+	}
 	for _, o := range m.Operations {
 		if o.value.Hidden && !named[o.name] {
 			pointer := at("/operations", o.name)
 			line, column, _ := p.document.KeyAt(pointer)
-			p.errs = append(p.errs, &Error{Line: line, Column: column, Pointer: pointer, Message: "is hidden, and options or fields of no input name it: nothing uses it"})
+			p.errs = append(p.errs, &Error{Line: line, Column: column, Pointer: pointer, Message: "is hidden, and no poll and no options or fields of an input name it: nothing uses it"})
 		}
 	}
 }

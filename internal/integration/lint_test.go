@@ -37,7 +37,7 @@ line 40:53: /operations/add/request/items: unknown name boddy`,
 		{"?? with parentheses", "", operation("x: {type: any}", "{path: /a, json: \"${{ 1 + (input.x ?? 2) }}\"}"), ""},
 		{"a hidden operation that is used", "", hidden("options: list_things"), ""},
 		{"a hidden operation of an element", "", hidden("items: {type: string, options: list_things}, type: list"), ""},
-		{"a hidden operation that is not used", "", hidden("help: Which?"), "line 31:3: /operations/list_things: is hidden, and options or fields of no input name it: nothing uses it"},
+		{"a hidden operation that is not used", "", hidden("help: Which?"), "line 31:3: /operations/list_things: is hidden, and no poll and no options or fields of an input name it: nothing uses it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -22,6 +22,7 @@ type manifest struct {
 	Errors     []manifestErrorRule      `json:"errors"`
 	Rate       []manifestRate           `json:"rate"`
 	Operations named[manifestOperation] `json:"operations"`
+	Triggers   named[manifestTrigger]   `json:"triggers"`
 }
 
 type manifestConnection struct {
@@ -105,6 +106,40 @@ type manifestOperation struct {
 	Option     *manifestOption      `json:"option"`
 	Field      *manifestMember      `json:"field"`
 	Deprecated *Deprecation         `json:"deprecated"`
+}
+
+type manifestTrigger struct {
+	Title      string               `json:"title"`
+	Summary    string               `json:"summary"`
+	Input      named[manifestInput] `json:"input"`
+	Poll       *manifestPoll        `json:"poll"`
+	When       string               `json:"when"`
+	Key        string               `json:"key"`
+	Output     any                  `json:"output"`
+	Deprecated *Deprecation         `json:"deprecated"`
+}
+
+type manifestPoll struct {
+	Operation string         `json:"operation"`
+	Every     string         `json:"every"`
+	Start     *manifestStart `json:"start"`
+	Cursor    string         `json:"cursor"`
+	More      string         `json:"more"`
+	Reset     string         `json:"reset"`
+}
+
+// manifestStart is a call, if it is an object, or a text with expressions.
+type manifestStart struct {
+	value string
+	call  *manifestCall
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *manifestStart) UnmarshalJSON(data []byte) error {
+	if data[0] != '{' {
+		return strictjson.Decode(data, &s.value)
+	}
+	return strictjson.Decode(data, &s.call)
 }
 
 type manifestOption struct {

@@ -64,6 +64,9 @@ type parser struct {
 	shared   variables
 	hosts    []string // the sources of the hosts
 	base     bool     // there is a base URL
+	// answers are what can be read where an answer of the last call of an operation is
+	// looked at, by the name of the operation.
+	answers map[string]place
 }
 
 func (p *parser) compile(m *manifest, find func(id string) (*Integration, bool)) *Integration {
@@ -145,6 +148,7 @@ func (p *parser) integration(m *manifest, of *Integration) *Integration {
 		out.Rates = append(out.Rates, r)
 	}
 	out.Operations = p.operations(m)
+	out.Triggers = p.triggers(m, out.Operations)
 	out.variables = p.shared
 	return out
 }

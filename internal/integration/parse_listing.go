@@ -34,18 +34,19 @@ func (p *parser) listMappings(pointer string, o *manifestOperation, out *Operati
 }
 
 // linkInputs finds the operations that list the values or the members of the inputs of
-// an operation, and what those need.
-func (p *parser) linkInputs(pointer string, o *Operation, operations []Operation) {
-	for i := range o.Input {
-		in := &o.Input[i]
-		p.linkInput(at(pointer, in.Name), in, inputLink{owner: o, top: in.Name, operations: operations})
+// an operation or a trigger, and what those need.
+func (p *parser) linkInputs(pointer, owner string, inputs []Input, operations []Operation) {
+	for i := range inputs {
+		in := &inputs[i]
+		p.linkInput(at(pointer, in.Name), in, inputLink{owner: owner, beside: inputs, top: in.Name, operations: operations})
 	}
 }
 
-// inputLink says where an input is: inside the input top of the operation owner, or that
-// input itself.
+// inputLink says where an input is: inside the input top of the operation or trigger owner,
+// or that input itself.
 type inputLink struct {
-	owner      *Operation
+	owner      string
+	beside     []Input // all inputs of the owner
 	top        string
 	operations []Operation
 }
@@ -90,13 +91,13 @@ func (p *parser) linkLister(pointer, name string, in *Input, link inputLink, lis
 		case needed.Search:
 			in.Searchable = true
 		case needed.Name == LimitInput || needed.Name == AllInput:
-		case needed.Name != link.top && slices.ContainsFunc(link.owner.Input, func(other Input) bool { return other.Name == needed.Name }):
+		case needed.Name != link.top && slices.ContainsFunc(link.beside, func(other Input) bool { return other.Name == needed.Name }):
 			in.DependsOn = append(in.DependsOn, needed.Name)
 			if needed.Required {
 				in.Needs = append(in.Needs, needed.Name)
 			}
 		case needed.Required:
-			p.failf(pointer, "the operation %s needs the input %s, which %s does not have", name, needed.Name, link.owner.Name)
+			p.failf(pointer, "the operation %s needs the input %s, which %s does not have", name, needed.Name, link.owner)
 		}
 	}
 }

@@ -16,16 +16,19 @@ const maxCalls = 10
 
 func (p *parser) operations(m *manifest) []Operation {
 	var out []Operation
+	p.answers = map[string]place{}
+	polled := m.polled()
 	for _, o := range m.Operations {
-		out = append(out, p.operation(at("/operations", o.name), o.name, &o.value))
+		out = append(out, p.operation(at("/operations", o.name), o.name, &o.value, slices.Contains(polled, o.name)))
 	}
 	for i := range out {
-		p.linkInputs(at("/operations", out[i].Name, "input"), &out[i], out)
+		p.linkInputs(at("/operations", out[i].Name, "input"), out[i].Name, out[i].Input, out)
 	}
 	return out
 }
 
-func (p *parser) operation(pointer, name string, o *manifestOperation) Operation {
+// operation compiles an operation. If it is polled, it can read the cursor.
+func (p *parser) operation(pointer, name string, o *manifestOperation, polled bool) Operation {
 	out := Operation{Name: name, Title: o.Title, Summary: o.Summary, Hidden: o.Hidden, Deprecated: o.Deprecated}
 	if !operationName.MatchString(name) {
 		p.failf(pointer, "the name of an operation has lower-case letters, digits and underscores, and starts with a letter")
@@ -49,9 +52,9 @@ func (p *parser) operation(pointer, name string, o *manifestOperation) Operation
 	if calls[len(calls)-1].Page != nil {
 		out.Input = append(out.Input, listInputs()...)
 	}
-	where := place{p.shared, map[string][]string{"input": {}, "results": {}, "step": {"key", "uuid"}}}
-	for _, in := range out.Input {
-		where.roots["input"] = append(where.roots["input"], in.Name)
+	where := place{p.shared, map[string][]string{"input": inputNames(out.Input), "results": {}, "step": {"key", "uuid"}}}
+	if polled {
+		where.roots["cursor"] = nil
 	}
 	for i := range calls {
 		p.checkCallID(callsAt(i), &calls[i], o.Request != nil, where.roots["results"])
@@ -67,6 +70,7 @@ func (p *parser) operation(pointer, name string, o *manifestOperation) Operation
 	out.Output = p.optionalValue(at(pointer, "output"), o.Output, where.answerScope("items"))
 	out.Rates = p.rates(at(pointer, "rate"), o.Rate, where)
 	p.listMappings(pointer, o, &out, where)
+	p.answers[name] = where
 	return out
 }
 

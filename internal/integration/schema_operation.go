@@ -17,7 +17,7 @@ func operationTypes() typeschema.Types {
 			Members: map[string]any{
 				"title":      requiredText("What people see, such as “Send a message”."),
 				"summary":    "A sentence about it, if the title does not say everything.",
-				"hidden":     "People cannot use it: it only lists the values of inputs.",
+				"hidden":     "People cannot use it: it only lists the values of inputs, or is polled.",
 				"timeout":    duration("How long a request can take."),
 				"input":      "What a step gives, in the order of the form.",
 				"request":    "The only call.",

@@ -24,13 +24,19 @@ type listTarget struct {
 	with    map[string]any
 }
 
+// listOwner is the operation of a step, or a trigger, with its inputs.
+type listOwner struct {
+	name   string
+	inputs []integration.Input
+}
+
 // resolve finds what lists the values of an input, and what that needs of the step.
 func (l *Lists) resolve(q ListQuery) (listTarget, error) {
-	service, step, err := l.stepOperation(q)
+	service, owner, err := l.owner(q)
 	if err != nil {
 		return listTarget{}, err
 	}
-	input, err := findInput(step, q.Input)
+	input, err := findInput(owner.inputs, q.Input)
 	if err != nil {
 		return listTarget{}, err
 	}
@@ -40,36 +46,52 @@ func (l *Lists) resolve(q ListQuery) (listTarget, error) {
 	}
 	lister, ok := service.FindOperation(name)
 	if !ok {
-		return listTarget{}, fault.Field("/input", "%s of %s is not filled from an account: enter a value", q.Input, q.Operation)
+		return listTarget{}, fault.Field("/input", "%s of %s is not filled from an account: enter a value", q.Input, owner.name)
 	}
 	out := listTarget{service: service, lister: lister, input: input}
-	if out.with, err = listInput(step, input, lister, q); err != nil {
+	if out.with, err = listInput(owner, input, lister, q); err != nil {
 		return listTarget{}, err
 	}
 	return out, out.check()
 }
 
-// stepOperation returns the operation that a step uses, which must be one that the
-// connection is for.
-func (l *Lists) stepOperation(q ListQuery) (*integration.Integration, *integration.Operation, error) {
-	id, name, _ := strings.Cut(q.Operation, ".")
-	service, ok := l.actions.integrations.Find(id)
-	var step *integration.Operation
-	if ok {
-		step, ok = service.FindOperation(name)
+// owner returns what has the input, which must be for connections like the one that is used.
+func (l *Lists) owner(q ListQuery) (service *integration.Integration, owner listOwner, err error) {
+	member := "/operation"
+	if q.Trigger != "" {
+		member = "/trigger"
+		service, owner, err = l.trigger(q.Trigger)
+	} else {
+		service, owner, err = l.operation(q.Operation)
 	}
-	if !ok || step.Hidden {
-		return nil, nil, fault.Field("/operation", "there is no operation %q%s", q.Operation, suggest.Hint(q.Operation, l.actions.Names()))
+	if err == nil && q.Integration != service.ConnectedAs() {
+		err = fault.Field(member, "%s needs a connection of %s, which %q is not", owner.name, service.Name, q.Connection)
 	}
-	if q.Integration != service.ConnectedAs() {
-		return nil, nil, fault.Field("/operation", "%s needs a connection of %s, which %q is not", q.Operation, service.Name, q.Connection)
+	return service, owner, err
+}
+
+func (l *Lists) operation(name string) (*integration.Integration, listOwner, error) {
+	id, short, _ := strings.Cut(name, ".")
+	if service, ok := l.actions.integrations.Find(id); ok {
+		if found, ok := service.FindOperation(short); ok && !found.Hidden {
+			return service, listOwner{name, found.Input}, nil
+		}
 	}
-	return service, step, nil
+	return nil, listOwner{}, fault.Field("/operation", "there is no operation %q%s", name, suggest.Hint(name, l.actions.Names()))
+}
+
+func (l *Lists) trigger(name string) (*integration.Integration, listOwner, error) {
+	id, short, _ := strings.Cut(name, ".")
+	if service, ok := l.actions.integrations.Find(id); ok {
+		if found, ok := service.FindTrigger(short); ok {
+			return service, listOwner{name, found.Input}, nil
+		}
+	}
+	return nil, listOwner{}, fault.Field("/trigger", "there is no trigger %q%s", name, suggest.Hint(name, l.actions.TriggerNames()))
 }
 
 // findInput returns the input at a path.
-func findInput(o *integration.Operation, path string) (*integration.Input, error) {
-	inputs := o.Input
+func findInput(inputs []integration.Input, path string) (*integration.Input, error) {
 	var found *integration.Input
 	for name := range strings.SplitSeq(path, "/") {
 		at := slices.IndexFunc(inputs, func(in integration.Input) bool { return in.Name == name })
@@ -90,7 +112,7 @@ func findInput(o *integration.Operation, path string) (*integration.Input, error
 
 // listInput returns the input of the operation that lists: the inputs of the step with
 // the same names, the text to search for and how many items to read.
-func listInput(step *integration.Operation, input *integration.Input, lister *integration.Operation, q ListQuery) (map[string]any, error) {
+func listInput(owner listOwner, input *integration.Input, lister *integration.Operation, q ListQuery) (map[string]any, error) {
 	out := map[string]any{}
 	for _, in := range lister.Input {
 		switch {
@@ -104,10 +126,10 @@ func listInput(step *integration.Operation, input *integration.Input, lister *in
 		value := q.With[name]
 		switch {
 		case hasExpression(value):
-			return nil, fault.Field("/with/"+name, "%s is an expression, which has a value only when the step runs: choose a fixed value first", titleOf(step, name))
+			return nil, fault.Field("/with/"+name, "%s is an expression, which has a value only when the step runs: choose a fixed value first", owner.titleOf(name))
 		case value == nil || value == "":
 			if slices.Contains(input.Needs, name) {
-				return nil, fault.Field("/with/"+name, "choose %s first", titleOf(step, name))
+				return nil, fault.Field("/with/"+name, "choose %s first", owner.titleOf(name))
 			}
 		default:
 			out[name] = value
@@ -122,9 +144,9 @@ func listInput(step *integration.Operation, input *integration.Input, lister *in
 	return out, nil
 }
 
-func titleOf(o *integration.Operation, name string) string {
-	at := slices.IndexFunc(o.Input, func(in integration.Input) bool { return in.Name == name })
-	return o.Input[at].Title
+func (o listOwner) titleOf(name string) string {
+	at := slices.IndexFunc(o.inputs, func(in integration.Input) bool { return in.Name == name })
+	return o.inputs[at].Title
 }
 
 // hasExpression reports whether a value contains an expression.

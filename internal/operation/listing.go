@@ -50,16 +50,17 @@ func NewLists(actions *Actions, connections Connections) *Lists {
 	return &Lists{actions: actions, connections: connections, slots: fairqueue.New(listSlots, listSlotsPerWorkspace, listsWaiting)}
 }
 
-// ListQuery asks for the values that an input of a step can have, or for the members of
+// ListQuery asks for the values that an input of a step or a trigger can have, or for the members of
 // an object.
 type ListQuery struct {
 	// Workspace, Connection and Integration describe the connection, which the caller
 	// may use.
 	Workspace, Connection, Integration string
-	// Operation is the action of the step. Input is the path of the input: names with
-	// slashes between them. The items of a list have no part in it.
-	Operation, Input string
-	// With is what the step has so far.
+	// Operation is the action of the step, or Trigger the type of the trigger. Input is the
+	// path of the input: names with slashes between them. The items of a list have no part in
+	// it.
+	Operation, Trigger, Input string
+	// With is what the step or the trigger has so far.
 	With map[string]any
 	// Search is the text that a person has typed.
 	Search string
@@ -124,14 +125,12 @@ func listFault(err error) error {
 
 // list reads the items and says what they mean.
 func (l *Lists) list(ctx context.Context, t listTarget, workspace string, c action.Connection) (Listing, error) {
-	req := action.Request{
-		Input: t.with, MaskedInput: t.with, Now: clock.Now(), Began: clock.Now(), Workspace: workspace, IdempotencyKey: uid.New(uid.Run), Connection: &c,
-		Run:     action.Run{Trial: true},
-		Mask:    func(output map[string]any) (map[string]any, error) { return output, nil },
-		Log:     func(action.Level, string) {},
-		Secrets: c.Mask,
+	r := reading{actions: l.actions, service: t.service, operation: plainList(t.lister), maxCalls: maxListCalls, maxBytes: maxListBytes}
+	e, value, complete, err := r.run(ctx, readRequest(clock.Now(), workspace, uid.New(uid.Run), t.with, c), nil)
+	if err == nil && !complete {
+		e.at.More = true
+		value, err = e.listValue(ctx)
 	}
-	e, value, err := l.read(ctx, t, req)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
 		masked := *failure
 		masked.Message = c.Mask.Text(failure.Message)
@@ -145,45 +144,6 @@ func (l *Lists) list(ctx context.Context, t listTarget, workspace string, c acti
 	out := t.describe(e.env(e.lastCall()), items)
 	out.More = out.More || found["more"] == true
 	return out, nil
-}
-
-// read calls the operation until it has enough items. Its checkpoints are only held in
-// memory.
-func (l *Lists) read(ctx context.Context, t listTarget, req action.Request) (*execution, any, error) {
-	lister := plainList(t.lister)
-	for calls := 0; ; calls++ {
-		e, err := newExecution(l.actions, t.service, lister, req)
-		if err != nil {
-			return nil, nil, err
-		}
-		if calls == maxListCalls || size(req.Chunks) > maxListBytes {
-			e.at.More = true
-			items, err := e.listValue(ctx)
-			return e, items, err
-		}
-		result, err := e.continueCalls(ctx)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case result.Wait != nil:
-			return nil, nil, &action.Failure{
-				Code: integration.RateLimited, RetryAfter: result.Wait.For, Message: t.service.Name + " limits the number of requests",
-			}
-		case result.Checkpoint == nil:
-			return e, result.Output, nil
-		}
-		if err := req.Resume(*result.Checkpoint); err != nil {
-			return nil, nil, err
-		}
-	}
-}
-
-func size(chunks [][]byte) int {
-	out := 0
-	for _, chunk := range chunks {
-		out += len(chunk)
-	}
-	return out
 }
 
 // plainList returns an operation that returns the items themselves, which is what option

@@ -27,6 +27,9 @@ func NewActions(integrations *integration.Catalog, client transfer.Client) *Acti
 	return &Actions{integrations: integrations, client: client, rates: newLimiter()}
 }
 
+// Integrations returns the integrations that the operations belong to.
+func (a *Actions) Integrations() *integration.Catalog { return a.integrations }
+
 // Names returns the names of the operations that people can use.
 func (a *Actions) Names() []string {
 	var out []string
@@ -35,6 +38,18 @@ func (a *Actions) Names() []string {
 			if !o.Hidden {
 				out = append(out, Name(i, &o))
 			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TriggerNames returns the names of the types of triggers, such as gmail.new_message.
+func (a *Actions) TriggerNames() []string {
+	var out []string
+	for _, i := range a.integrations.List() {
+		for _, name := range i.TriggerNames() {
+			out = append(out, i.ID+"."+name)
 		}
 	}
 	slices.Sort(out)

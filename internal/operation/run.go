@@ -24,6 +24,7 @@ type execution struct {
 	service   *integration.Integration
 	operation *integration.Operation
 	req       action.Request
+	cursor    any // of a poll
 	at        progress
 	list      *itemlist.List
 	// interrupted and retried say whether an earlier execution with the same progress may
@@ -244,7 +245,7 @@ func (e *execution) env(call *integration.Call) integration.Env {
 	return integration.Env{
 		Connection: e.req.Connection.Variables, Now: e.req.Now,
 		More: map[string]any{
-			"input": e.req.Input, "results": e.at.Results, "page": e.page(call), "batch": e.part, "chunk": e.chunk.values(),
+			"input": e.req.Input, "cursor": e.cursor, "results": e.at.Results, "page": e.page(call), "batch": e.part, "chunk": e.chunk.values(),
 			"step": map[string]any{"key": key, "uuid": uuidOf(key)},
 		},
 	}

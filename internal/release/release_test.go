@@ -73,7 +73,7 @@ func presentSchema(t *testing.T) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, err := triggers.New()
+	types, err := triggers.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (a *Arming) Arm(ctx context.Context, w workflow.Workflow, triggers []workfl
 		if err != nil {
 			return nil, err
 		}
-		armed := workflow.Armed{ID: t.ID, Type: t.Type, Spec: string(spec)}
+		armed := workflow.Armed{ID: t.ID, Type: workflow.FamilyOf(t.Type), Spec: string(spec)}
 		if w.State == workflow.Active && kind.First != nil {
 			first := kind.First(w.ID, t, clock.Now())
 			armed.NextAt = &first

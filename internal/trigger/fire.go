@@ -35,7 +35,7 @@ func Compiled(ctx context.Context, store Store, programs Programs, t Trigger, no
 		return nil, err
 	}
 	if program != nil {
-		if found := program.Trigger(t.ID); found != nil && found.Type == t.Type {
+		if found := program.Trigger(t.ID); found != nil && workflow.FamilyOf(found.Type) == t.Type {
 			return found, nil
 		}
 	}

@@ -43,6 +43,8 @@ type testEnv struct {
 	runs      *run.Service
 	queueFull atomic.Bool // Reserve reports a full queue
 	api       *fakeAPI
+	// connection is what triggers of services use.
+	connection *shopConnection
 
 	mu    sync.Mutex
 	nodes []*node
@@ -57,7 +59,7 @@ type node struct {
 
 func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
-	types, err := triggers.New()
+	types, err := triggers.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ type names struct{ values *secret.Service }
 
 func (n names) Names(ctx context.Context, actor auth.Actor) (workflow.Names, error) {
 	found, err := n.values.Names(ctx, actor.Workspace.ID)
-	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables}, err
+	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables, Connections: connectionNames}, err
 }
 
 // The queue of runs.
@@ -130,7 +132,7 @@ func (w *testEnv) startNode() *node {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.DiscardHandler)
 	n := &node{
-		firers: w.types.Firers(trigger.Deps{Store: w.store, Programs: w.programs, Runs: w.runs, Values: w.values, Actions: w.catalog, Log: log}),
+		firers: w.types.Firers(trigger.Deps{Store: w.store, Programs: w.programs, Runs: w.runs, Values: w.values, Connections: w.connection, Actions: w.catalog, Log: log}),
 		stop:   stop,
 	}
 	w.mu.Lock()

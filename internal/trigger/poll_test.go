@@ -424,7 +424,7 @@ func TestPollChunks(t *testing.T) {
 				runs := &flakyBatches{Service: w.runs}
 				ctx, stop := context.WithCancel(t.Context())
 				var done sync.WaitGroup
-				p := polling.NewPoller(trigger.Deps{
+				p := polling.Type().Firer(trigger.Deps{
 					Store: w.store, Programs: w.programs, Runs: runs, Values: w.values, Actions: w.catalog, Log: slog.New(slog.DiscardHandler),
 				})
 				done.Go(func() { _ = p.Run(ctx) })

@@ -7,11 +7,13 @@ package trigger
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/vault"
@@ -23,7 +25,8 @@ type Trigger struct {
 	WorkspaceID string
 	WorkflowID  string
 	ID          string
-	Type        string
+	// Type is the family of its type. What lists triggers to people sets the type itself.
+	Type string
 	// Version is the version of the workflow.
 	Version int
 	// Active means that the workflow is active, so that the trigger can fire.
@@ -149,9 +152,10 @@ func (s *Service) List(ctx context.Context, actor auth.Actor, workflowID string,
 	var out []Trigger
 	for _, defined := range w.Definition.Triggers {
 		t := byID[defined.ID]
-		if t.Type != defined.Type {
-			t = Trigger{WorkspaceID: w.WorkspaceID, WorkflowID: w.ID, ID: defined.ID, Type: defined.Type, Version: w.Version, Active: w.State == workflow.Active}
+		if t.Type != workflow.FamilyOf(defined.Type) {
+			t = Trigger{WorkspaceID: w.WorkspaceID, WorkflowID: w.ID, ID: defined.ID, Version: w.Version, Active: w.State == workflow.Active}
 		}
+		t.Type = defined.Type
 		if t.ID > page.After {
 			out = append(out, t)
 		}
@@ -159,6 +163,15 @@ func (s *Service) List(ctx context.Context, actor auth.Actor, workflowID string,
 	slices.SortFunc(out, func(a, b Trigger) int { return cmp.Compare(a.ID, b.ID) })
 	out = out[:min(len(out), page.Limit+1)]
 	return paging.Cut(out, page.Limit, func(t Trigger) string { return t.ID }), nil
+}
+
+// SampleOf returns a payload like that of the triggers of a type, or nil.
+func (s *Service) SampleOf(triggerType string) (json.RawMessage, error) {
+	kind := s.types.find(triggerType)
+	if kind.Sample == nil {
+		return nil, nil
+	}
+	return kind.Sample("", workflow.Trigger{Type: triggerType}, clock.Now())
 }
 
 // find returns a trigger of the current definition.

@@ -28,6 +28,9 @@ type Type struct {
 	// Firer returns what fires triggers on this node; nil for a type that only
 	// fires when it is called.
 	Firer func(d Deps) Firer
+	// Services has the types of services, which are stored alike and declared when they are
+	// needed; nil for any other type.
+	Services workflow.TriggerSource
 	// Sample returns a payload like that of a trigger that fires, for tests; nil for
 	// a type without payloads of its own.
 	Sample func(workspaceID string, t workflow.Trigger, now time.Time) (json.RawMessage, error)
@@ -75,11 +78,19 @@ type Types struct {
 // name.
 func NewTypes(types ...Type) (*Types, error) {
 	var formats []workflow.TriggerType
+	var services workflow.TriggerSource
 	for _, kind := range types {
-		formats = append(formats, kind.Format)
+		if kind.Services != nil {
+			services = kind.Services
+		} else {
+			formats = append(formats, kind.Format)
+		}
 	}
 	format, err := workflow.NewTriggerTypes(formats...)
-	return &Types{list: slices.Clone(types), format: format}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Types{list: slices.Clone(types), format: format.With(services)}, nil
 }
 
 // Format returns the part that the types have in the workflow format.
@@ -87,8 +98,9 @@ func (t *Types) Format() *workflow.TriggerTypes { return t.format }
 
 // find returns the type with a name. An unknown type has no abilities.
 func (t *Types) find(name string) Type {
+	family := workflow.FamilyOf(name)
 	for _, kind := range t.list {
-		if kind.Format.Name == name {
+		if kind.Format.Name == family {
 			return kind
 		}
 	}

@@ -33,6 +33,8 @@ type Type struct {
 	Short Node
 	// Values is the type of all members of an object whose Go type is no map.
 	Values reflect.Type
+	// Schema is the whole schema of a type that decodes itself, without a definition.
+	Schema Node
 }
 
 // Types describes Go types.
@@ -63,6 +65,8 @@ type builder struct {
 func (b *builder) schema(t reflect.Type) Node {
 	described, known := b.types[t]
 	switch {
+	case known && described.Schema != nil:
+		return maps.Clone(described.Schema)
 	case known && described.Values != nil:
 		out := Node{"type": "object", "additionalProperties": b.schema(described.Values)}
 		maps.Copy(out, described.Keywords)

@@ -19,6 +19,7 @@ type tree struct {
 	Labels   map[string]string `json:"labels"`
 	Branches []tree            `json:"branches"`
 	Roots    roots             `json:"roots"`
+	Age      age               `json:"age"`
 	Data     any               `json:"data"`
 	Raw      json.RawMessage   `json:"raw"`
 	Ignored  string            `json:"-"`
@@ -26,6 +27,9 @@ type tree struct {
 
 // roots stands for a type that decodes itself from an object.
 type roots []tree
+
+// age stands for a type that decodes itself from a number or a text.
+type age struct{}
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
@@ -36,6 +40,7 @@ func TestDocument(t *testing.T) {
 			Keywords: typeschema.Node{"minProperties": 1},
 			Short:    typeschema.Node{"type": "string"},
 		},
+		reflect.TypeFor[age]():   {Schema: typeschema.Node{"type": []string{"integer", "string"}}},
 		reflect.TypeFor[roots](): {Values: reflect.TypeFor[tree](), Keywords: typeschema.Node{"propertyNames": typeschema.Node{"pattern": "^[a-z]+$"}}},
 	}
 	got, err := types.Document("urn:tree", reflect.TypeFor[tree]())
@@ -48,7 +53,7 @@ func TestDocument(t *testing.T) {
 			"weight": {"type": "number"}, "green": {"type": "boolean"}, "tags": {"type": "array", "items": {"type": "string"}},
 			"labels": {"type": "object", "additionalProperties": {"type": "string"}}, "branches": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
 			"roots": {"type": "object", "additionalProperties": {"$ref": "#/$defs/tree"}, "propertyNames": {"pattern": "^[a-z]+$"}},
-			"data": {}, "raw": {}
+			"age": {"type": ["integer", "string"]}, "data": {}, "raw": {}
 		}`
 	want := `{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:tree", ` + object + `,
 		"$defs": {"tree": {"anyOf": [{"type": "string"}, {` + object + `}]}}}`

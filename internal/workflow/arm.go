@@ -12,7 +12,8 @@ import (
 // Armed is a trigger as stored with its workflow. It matches the current
 // definition and fires while the workflow is active.
 type Armed struct {
-	ID   string
+	ID string
+	// Type is the family of its type.
 	Type string
 	// Spec is the canonical JSON. A trigger whose Spec is unchanged keeps its NextAt.
 	Spec string
@@ -26,9 +27,10 @@ type Armed struct {
 }
 
 // DueAt returns the time of day at which a trigger of a type is due whose NextAt is
-// known. Polls are due at a steady time, schedules at a time of day.
+// known. Polls, also those of services, are due at a steady time, schedules at a time of day.
 func DueAt(kind string, nextAt *time.Time) *time.Time {
-	if kind == PollTrigger {
+	switch FamilyOf(kind) {
+	case PollTrigger, ServiceTrigger:
 		return clock.WallPtr(nextAt)
 	}
 	return nextAt
@@ -41,7 +43,7 @@ type Arming interface {
 
 // CompileTriggers compiles the triggers of a definition that passed Check.
 func CompileTriggers(d Definition, catalog *action.Catalog, types *TriggerTypes) ([]CompiledTrigger, error) {
-	c := &compiler{catalog: catalog, types: types, blocks: map[string]string{}}
+	c := &compiler{catalog: catalog, types: types, blocks: map[string]string{}, integrations: map[string]needed{}}
 	out := c.compileTriggers(d.Triggers)
 	if len(c.problems) > 0 {
 		return nil, fmt.Errorf("%w: %s: %s", ErrCorrupt, c.problems[0].Pointer, c.problems[0].Message)

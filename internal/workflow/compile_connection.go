@@ -49,6 +49,16 @@ func (c *compiler) checkStepConnection(at string, step Step, spec action.Spec) {
 // Connection checks the connection of the trigger.
 func (t *TriggerCompiler) Connection(pointer, name string) { t.c.checkConnection(t.at+pointer, name) }
 
+// ConnectionOf checks the connection of a trigger that needs one of an integration.
+func (t *TriggerCompiler) ConnectionOf(pointer, name, integration, of string) {
+	if name == "" {
+		t.Report(pointer, "name a connection of "+integration, "is required: %s needs a connection", of)
+		return
+	}
+	t.c.checkConnection(t.at+pointer, name)
+	t.c.integrations[t.at+pointer] = needed{name, integration}
+}
+
 // ConnectionSchema returns the JSON Schema of a member that names a connection.
 func ConnectionSchema(description string) map[string]any {
 	return node{"title": "Connection", "description": description, "type": "string", "pattern": connectionPattern.String()}
@@ -64,7 +74,7 @@ func (c *compiler) checkConnections(known []ConnectionName) {
 	for at, need := range c.integrations {
 		for _, one := range known {
 			if one.Name == need.connection && one.Integration != need.integration {
-				c.report(at, "name a connection of "+need.integration, "%q is a connection of %s, but the step needs one of %s", one.Name, cmp.Or(one.Integration, "another kind"), need.integration)
+				c.report(at, "name a connection of "+need.integration, "%q is a connection of %s, but one of %s is needed", one.Name, cmp.Or(one.Integration, "another kind"), need.integration)
 			}
 		}
 	}

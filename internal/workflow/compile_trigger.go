@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -46,7 +47,8 @@ func (c *compiler) compileTrigger(at string, trigger Trigger) CompiledTrigger {
 	kind, known := c.types.find(trigger.Type)
 	if !known {
 		names := c.types.Names()
-		c.report(at+"/type", didYouMean(trigger.Type, names), "unknown trigger type %q; the types are %s", trigger.Type, strings.Join(names, ", "))
+		hint := didYouMean(trigger.Type, slices.Concat(names, c.types.serviceNames()))
+		c.report(at+"/type", hint, "unknown trigger type %q; the types are %s, and those of services, such as gmail.new_message", trigger.Type, strings.Join(names, ", "))
 		return p
 	}
 	allowed := kind.members(c.catalog)

@@ -143,7 +143,7 @@ func (m *maker) workflow() map[string]any {
 }
 
 func (m *maker) trigger() any {
-	t := map[string]any{"id": pick(m, "trigger", "a", "by_hand"), "type": pick(m, "type", types(m.t).Names()...)}
+	t := map[string]any{"id": pick(m, "trigger", "a", "by_hand"), "type": pick(m, "type", append(types(m.t).Names(), "gmail.new_message")...)}
 	switch t["type"] {
 	case workflow.ScheduleTrigger:
 		if rapid.Bool().Draw(m.t, "interval") {
@@ -160,6 +160,12 @@ func (m *maker) trigger() any {
 		m.some(t, "rate", func() any { return pick(m, "rate", 1, 600) })
 		m.some(t, "dedupe", func() any { return "${{ trigger.headers['x-id'] }}" })
 		m.some(t, "verify", m.verify)
+	case "gmail.new_message":
+		m.some(t, "connection", func() any { return pick(m, "connection", "mail", "No") })
+		m.some(t, "every", m.duration)
+		m.some(t, "with", func() any {
+			return pick[any](m, "with", map[string]any{}, map[string]any{"label": "${{ vars.label }}"}, map[string]any{"label": 1.5}, map[string]any{"labels": "x"})
+		})
 	case workflow.EventTrigger:
 		t["events"] = pick(m, "events", []any{"run.failed"}, []any{"run.started", "workflow.paused"})
 		m.some(t, "workflows", func() any { return []any{"wf_01m7f8njhve3pt0yekqqme4qcm"} })

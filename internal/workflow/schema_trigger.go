@@ -19,10 +19,12 @@ func triggerSchema(types *TriggerTypes, actions *action.Catalog) (node, error) {
 		summaries = append(summaries, kind.Summary)
 	}
 	properties["id"] = refWith("id", "Id", "The name of the trigger, unique among the triggers.")
-	properties["type"] = node{
-		"title": "Type", "description": "What starts runs.", "type": "string", "enum": types.Names(),
-		"enumDescriptions": summaries,
+	kind := node{"type": "string", "enum": types.Names(), "enumDescriptions": summaries}
+	if services := types.serviceNames(); len(services) > 0 {
+		kind = node{"anyOf": []node{kind, {"type": "string", "enum": services}}}
 	}
+	kind["title"], kind["description"] = "Type", "What starts runs."
+	properties["type"] = kind
 	trigger := objectSchema("Trigger", "Something that starts runs. Triggers fire only while the workflow is active.", properties)
 	trigger["required"] = []string{"id", "type"}
 	trigger["allOf"] = triggerCases(types, actions)
@@ -44,7 +46,24 @@ func triggerCases(types *TriggerTypes, actions *action.Catalog) []node {
 		maps.Copy(then, kind.Rule)
 		cases = append(cases, node{"if": node{"properties": node{"type": node{"const": kind.Name}}, "required": []string{"type"}}, "then": then})
 	}
+	if len(types.serviceNames()) > 0 {
+		cases = append(cases, types.serviceCase())
+	}
 	return cases
+}
+
+// serviceCase returns the allowed members of the types of services. What is in `with` is
+// checked when the workflow is saved: there are too many of them for a schema that editors
+// read as a whole.
+func (t *TriggerTypes) serviceCase() node {
+	allowed := node{"id": true, "type": true, "with": true}
+	for name := range t.services.Members() {
+		allowed[name] = true
+	}
+	return node{
+		"if":   node{"properties": node{"type": node{"pattern": `\.`}}, "required": []string{"type"}},
+		"then": node{"properties": allowed, "additionalProperties": false, "required": []string{"connection"}},
+	}
 }
 
 // DurationSchema returns the JSON Schema of a duration.

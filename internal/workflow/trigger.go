@@ -3,6 +3,7 @@ package workflow
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Names of the types of triggers that ship with Stepmill.
@@ -12,7 +13,19 @@ const (
 	WebhookTrigger  = "webhook"
 	EventTrigger    = "event"
 	PollTrigger     = "poll"
+	// ServiceTrigger stands for all types that belong to a service, such as
+	// gmail.new_message. It is not a type itself.
+	ServiceTrigger = "service"
 )
+
+// FamilyOf returns what the triggers of a type are stored as: ServiceTrigger for a type of a
+// service, otherwise the type.
+func FamilyOf(triggerType string) string {
+	if strings.Contains(triggerType, ".") {
+		return ServiceTrigger
+	}
+	return triggerType
+}
 
 // Trigger is an entry of `triggers`. Its type decides which members are allowed.
 type Trigger struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/cron"
 	"github.com/stepmill/stepmill/internal/expr"
@@ -64,6 +65,31 @@ func (t *TriggerCompiler) Input(trigger Trigger, into any) bool {
 	}
 	t.Report("/with", "", "%s", err)
 	return false
+}
+
+// Settings compiles the settings in `with`, which are checked against the input of an
+// action. They can read variables.
+func (t *TriggerCompiler) Settings(trigger Trigger, checker *action.Catalog, name string) *expr.Value {
+	input, err := decodeInput(trigger.With)
+	if err != nil {
+		t.Report("/with", "", "must be an object")
+		return nil
+	}
+	value, err := expr.CompileValue(input, nil)
+	if err != nil {
+		t.c.reportExpr(t.at+"/with", err)
+		return nil
+	}
+	refs := t.rejectSteps("/with", value.Refs())
+	for _, ref := range refs.Secrets {
+		t.Report("/with"+ref.Pointer, "the connection has the credential", "a secret cannot be used here")
+	}
+	refs.Secrets = nil
+	t.checkRefs("/with", refs, TriggerScope{})
+	for _, problem := range checker.Check(name, input, templated(input)) {
+		t.Report("/with"+problem.Pointer, problem.Hint, "%s", problem.Message)
+	}
+	return value
 }
 
 // Duration compiles a duration of at most limit.

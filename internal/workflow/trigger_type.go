@@ -32,10 +32,22 @@ type TriggerType struct {
 	Compile func(c *TriggerCompiler, t Trigger) any
 }
 
+// TriggerSource has types of triggers that are declared when they are needed: those of
+// services. There can be thousands of them.
+type TriggerSource interface {
+	Find(name string) (TriggerType, bool)
+	// Names returns their names in alphabetical order.
+	Names() []string
+	// Members returns the JSON Schemas of the members that each of them allows besides id,
+	// type and with.
+	Members() map[string]any
+}
+
 // TriggerTypes finds types of triggers by name. It is immutable. A nil pointer has
 // no types.
 type TriggerTypes struct {
-	list []TriggerType
+	list     []TriggerType
+	services TriggerSource
 }
 
 // NewTriggerTypes returns the given types in their order. It fails if two have the
@@ -51,6 +63,11 @@ func NewTriggerTypes(types ...TriggerType) (*TriggerTypes, error) {
 	return &TriggerTypes{list: slices.Clone(types)}, nil
 }
 
+// With returns the types with those of services.
+func (t *TriggerTypes) With(services TriggerSource) *TriggerTypes {
+	return &TriggerTypes{list: t.list, services: services}
+}
+
 // all returns the types in their order.
 func (t *TriggerTypes) all() []TriggerType {
 	if t == nil {
@@ -59,7 +76,7 @@ func (t *TriggerTypes) all() []TriggerType {
 	return t.list
 }
 
-// Names returns the names of the types in their order.
+// Names returns the names of the types in their order, without those of services.
 func (t *TriggerTypes) Names() []string {
 	var names []string
 	for _, kind := range t.all() {
@@ -68,13 +85,24 @@ func (t *TriggerTypes) Names() []string {
 	return names
 }
 
+// serviceNames returns the names of the types of services.
+func (t *TriggerTypes) serviceNames() []string {
+	if t == nil || t.services == nil {
+		return nil
+	}
+	return t.services.Names()
+}
+
 func (t *TriggerTypes) find(name string) (TriggerType, bool) {
 	for _, kind := range t.all() {
 		if kind.Name == name {
 			return kind, true
 		}
 	}
-	return TriggerType{}, false
+	if t == nil || t.services == nil {
+		return TriggerType{}, false
+	}
+	return t.services.Find(name)
 }
 
 // members returns the JSON Schemas of the members of a type.
@@ -96,7 +124,10 @@ func (t *TriggerTypes) properties(actions *action.Catalog) (node, error) {
 			out[name] = schema
 		}
 	}
-	if slices.ContainsFunc(t.all(), func(kind TriggerType) bool { return kind.Input != nil }) {
+	if t != nil && t.services != nil {
+		maps.Copy(out, t.services.Members())
+	}
+	if len(t.serviceNames()) > 0 || slices.ContainsFunc(t.all(), func(kind TriggerType) bool { return kind.Input != nil }) {
 		out["with"] = node{"title": "With", "description": "The settings of the trigger. They depend on its type.", "type": "object"}
 	}
 	return out, nil

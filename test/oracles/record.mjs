@@ -11,7 +11,8 @@
 //   headers      names of further headers to compare; authorization always is
 //   connect      ({at, secrets}) => client; at(url) is where the recorder answers for url
 //   operations   for each operation (client, input, {at, secrets}) => promise: how a person
-//                would do it with the client. A file in the input is {name, content}
+//                would do it with the client. A file in the input is {name, content}. The
+//                name of a trigger begins with triggers/, and its input also has the cursor
 //   normalize    (request) => void: removes what is random or a detail of the client
 //   differences  [{operation?, test?, request?, at, client?, ours?, why}]: see replay.Difference
 //   without      {operation: why}: what the client cannot do
@@ -56,13 +57,18 @@ function withFiles(value, files) {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withFiles(member, files)]));
 }
 
+// inputOf returns the input of a test, with the cursor of a poll.
+function inputOf({ input = {}, cursor }) {
+  return cursor === undefined ? input : { ...input, cursor };
+}
+
 async function recordTest(recorder, service, operation, test) {
   recorder.requests = [];
   recorder.answers = test.exchanges.map((exchange) => exchange.answer ?? {});
   recorder.mayFail = test.error || recorder.answers.some((answer) => answer.status >= 400);
   const environment = { at: (url) => url.replace("https://", recorder.base), secrets: service.secrets };
   try {
-    await service.operations[operation](service.connect(environment), withFiles(test.input ?? {}, test.files ?? {}), environment);
+    await service.operations[operation](service.connect(environment), withFiles(inputOf(test), test.files ?? {}), environment);
   } catch (error) {
     if (!recorder.mayFail) throw new Error(`${operation}, ${test.name}`, { cause: error });
   }
@@ -83,7 +89,8 @@ async function record(id, service) {
   const tests = parse(await readFile(new URL(`../../integrations/${id}/tests.yaml`, here), "utf8"));
   const recorder = await serve();
   const recordings = [];
-  for (const [operation, list] of Object.entries(tests.operations)) {
+  const ofTriggers = Object.entries(tests.triggers ?? {}).map(([name, list]) => [`triggers/${name}`, list]);
+  for (const [operation, list] of [...Object.entries(tests.operations), ...ofTriggers]) {
     if (service.without?.[operation]) continue;
     if (!service.operations[operation]) throw new Error(`services/${id}.mjs lacks ${operation}`);
     for (const test of list) {

@@ -188,7 +188,7 @@ func outcomes(t *testing.T, set *authoring.Set, filter string) []string {
 	}
 	var out []string
 	for _, o := range report.Outcomes {
-		out = append(out, strings.TrimSpace(o.Operation+"/"+o.Test+" "+o.Problem))
+		out = append(out, strings.TrimSpace(o.Of+"/"+o.Test+" "+o.Problem))
 	}
 	for _, problem := range report.Problems {
 		out = append(out, problem.Error())

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 
 	"github.com/stepmill/stepmill/internal/integration"
-	"github.com/stepmill/stepmill/internal/jsonpointer"
 	"github.com/stepmill/stepmill/internal/operation/replay"
 	"github.com/stepmill/stepmill/internal/strictyaml"
 )
@@ -35,13 +34,13 @@ func (s *Set) Lint() (problems integration.Errors, count int) {
 func (s *source) lintTests(i *integration.Integration, tests *replay.Tests) integration.Errors {
 	if tests == nil {
 		if len(i.Operations) == 0 {
-			return nil
+			return nil // without operations there are no triggers either
 		}
 		return integration.Errors{s.problemAt("/operations", "have no tests: add the file %s", s.shown(testsFile))}
 	}
 	out := tests.Check(i).In(s.shown(testsFile))
-	for _, name := range tests.Untested(i) {
-		out = append(out, s.problemAt(jsonpointer.Of("operations", name), "has no test: add one to %s", s.shown(testsFile)))
+	for _, pointer := range tests.Untested(i) {
+		out = append(out, s.problemAt(pointer, "has no test: add one to %s", s.shown(testsFile)))
 	}
 	return out
 }

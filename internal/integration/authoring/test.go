@@ -38,29 +38,30 @@ func (r *Report) Passed() (passed, failed int) {
 }
 
 // Test runs the tests of all integrations. With a filter that is not "", it runs only those
-// of the operation with this name, such as send_message or telegram.send_message; a slash
+// of the operation or the trigger with this name, such as send_message or
+// telegram.send_message; a slash
 // and a part of the name of a test can follow.
 func (s *Set) Test(ctx context.Context, filter string) (*Report, error) {
 	out := &Report{}
-	var operations []string
+	var subjects []string
 	for _, one := range s.sources {
 		names, err := s.test(ctx, one, filter, out)
 		if err != nil {
 			return nil, err
 		}
-		operations = append(operations, names...)
+		subjects = append(subjects, names...)
 	}
-	operation, _, _ := strings.Cut(filter, "/")
+	subject, _, _ := strings.Cut(filter, "/")
 	switch {
 	case len(out.Outcomes)+len(out.Problems) > 0:
 		return out, nil
 	case filter == "":
 		return nil, fmt.Errorf("there are no tests: they are in the file %s beside a manifest", testsFile)
 	}
-	return nil, fmt.Errorf("there is no test %q%s", filter, suggest.Hint(operation, operations))
+	return nil, fmt.Errorf("there is no test %q%s", filter, suggest.Hint(subject, subjects))
 }
 
-// test runs the tests of an integration, and returns the names of its operations.
+// test runs the tests of an integration, and returns the names of its operations and triggers.
 func (s *Set) test(ctx context.Context, one *source, filter string, out *Report) ([]string, error) {
 	i, problems := s.lint(one)
 	if i == nil {
@@ -73,11 +74,12 @@ func (s *Set) test(ctx context.Context, one *source, filter string, out *Report)
 		out.Problems = append(out.Problems, problems...)
 		return nil, nil
 	}
+	names := append(i.OperationNames(), i.TriggerNames()...)
 	if tests == nil {
-		return i.OperationNames(), nil
+		return names, nil
 	}
 	out.Problems = append(out.Problems, tests.Check(i).In(one.shown(testsFile))...)
-	pick := func(operation, test string) bool { return matches(filter, i.ID, operation, test) }
+	pick := func(of, test string) bool { return matches(filter, i.ID, of, test) }
 	for _, result := range replay.Run(ctx, s.builtin, i, tests, recordings, pick) {
 		out.Outcomes = append(out.Outcomes, Outcome{one.shown(testsFile), result})
 	}
@@ -86,11 +88,11 @@ func (s *Set) test(ctx context.Context, one *source, filter string, out *Report)
 			out.Problems = append(out.Problems, &integration.Error{File: one.shown(recordingsFile), Message: problem})
 		}
 	}
-	return i.OperationNames(), ctx.Err()
+	return names, ctx.Err()
 }
 
 // matches reports whether a filter selects a test.
-func matches(filter, id, operation, test string) bool {
+func matches(filter, id, of, test string) bool {
 	name, part, _ := strings.Cut(filter, "/")
-	return filter == "" || (name == operation || name == id+"."+operation) && strings.Contains(test, part)
+	return filter == "" || (name == of || name == id+"."+of) && strings.Contains(test, part)
 }

@@ -32,7 +32,7 @@ type Recordings struct {
 	Recordings []Recording       `json:"recordings"`
 }
 
-// Recording has the requests of one test.
+// Recording has the requests of one test. The name of a trigger begins with triggers/.
 type Recording struct {
 	Operation string            `json:"operation"`
 	Test      string            `json:"test"`
@@ -153,18 +153,46 @@ func (r *Recordings) Check(i *integration.Integration, tests *Tests) []string {
 	}
 	for _, one := range r.Recordings {
 		covered[one.Operation] = one.Test
-		if !slices.ContainsFunc(tests.Operations[one.Operation], func(t Test) bool { return t.Name == one.Test }) {
+		if !tests.have(one.Operation, one.Test) {
 			out = append(out, fmt.Sprintf("there is no test %q of %s", one.Test, one.Operation))
 		}
 	}
-	for _, o := range i.Operations {
-		if covered[o.Name] == "" {
-			out = append(out, fmt.Sprintf("%s has no recording; record one, or say why there is none in without", o.Name))
+	for _, name := range recordable(i) {
+		if covered[name] == "" {
+			out = append(out, fmt.Sprintf("%s has no recording; record one, or say why there is none in without", name))
 		}
 	}
 	for _, d := range r.Differences {
 		if !d.used || d.Why == "" {
 			out = append(out, fmt.Sprintf("the difference at %s applies to no request, or does not say why", d.At))
+		}
+	}
+	return out
+}
+
+// have reports whether there is a test that can be recorded.
+func (t *Tests) have(of, test string) bool {
+	if trigger, ok := strings.CutPrefix(of, recordedTrigger); ok {
+		return slices.ContainsFunc(t.Triggers[trigger], func(t TriggerTest) bool { return t.Name == test })
+	}
+	return slices.ContainsFunc(t.Operations[of], func(t Test) bool { return t.Name == test })
+}
+
+// recordedTrigger is what stands before the names of triggers in recordings.
+const recordedTrigger = "triggers/"
+
+// recordable returns what needs recordings: the operations and triggers, but not what only
+// triggers use.
+func recordable(i *integration.Integration) []string {
+	var out []string
+	polled := map[string]bool{}
+	for _, t := range i.Triggers {
+		out = append(out, recordedTrigger+t.Name)
+		polled[t.Poll.Operation.Name] = true
+	}
+	for _, o := range i.Operations {
+		if !o.Hidden || !polled[o.Name] {
+			out = append(out, o.Name)
 		}
 	}
 	return out

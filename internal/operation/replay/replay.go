@@ -27,8 +27,10 @@ import (
 type Tests struct {
 	// Connection has the variables of the connection, for all tests.
 	Connection map[string]string `json:"connection"`
-	// Operations has the tests of each operation by its name.
-	Operations map[string][]Test `json:"operations"`
+	// Operations has the tests of each operation by its name, and Triggers those of each
+	// trigger.
+	Operations map[string][]Test        `json:"operations"`
+	Triggers   map[string][]TriggerTest `json:"triggers"`
 
 	document *strictyaml.Document
 }
@@ -90,21 +92,43 @@ func (t *Tests) Check(i *integration.Integration) integration.Errors {
 		if _, ok := i.FindOperation(name); !ok {
 			out = append(out, t.errorf(jsonpointer.Of("operations", name), "%s has no operation %q%s", i.ID, name, suggest.Hint(name, i.OperationNames())))
 		}
-		seen := map[string]bool{}
+		names := uniqueNames{}
 		for n, test := range t.Operations[name] {
 			at := jsonpointer.Of("operations", name, strconv.Itoa(n))
-			switch {
-			case test.Name == "":
-				out = append(out, t.errorf(at, "needs a name"))
-			case seen[test.Name]:
-				out = append(out, t.errorf(at, "%s has another test with the name %q", name, test.Name))
-			case (test.Output == nil) == (test.Error == nil):
+			if problem := names.add(name, test.Name); problem != "" {
+				out = append(out, t.errorf(at, "%s", problem))
+			} else if (test.Output == nil) == (test.Error == nil) {
 				out = append(out, t.errorf(at, "needs either an output or an error"))
 			}
-			seen[test.Name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Triggers)) {
+		if _, ok := i.FindTrigger(name); !ok {
+			out = append(out, t.errorf(jsonpointer.Of("triggers", name), "%s has no trigger %q%s", i.ID, name, suggest.Hint(name, i.TriggerNames())))
+		}
+		names := uniqueNames{}
+		for n, test := range t.Triggers[name] {
+			if problem := names.add(name, test.Name); problem != "" {
+				out = append(out, t.errorf(jsonpointer.Of("triggers", name, strconv.Itoa(n)), "%s", problem))
+			}
 		}
 	}
 	return out
+}
+
+// uniqueNames are the names of the tests of an operation or a trigger.
+type uniqueNames map[string]bool
+
+// add returns what is wrong with the name of a test, or "".
+func (u uniqueNames) add(of, name string) string {
+	switch {
+	case name == "":
+		return "needs a name"
+	case u[name]:
+		return fmt.Sprintf("%s has another test with the name %q", of, name)
+	}
+	u[name] = true
+	return ""
 }
 
 func (t *Tests) errorf(pointer, format string, args ...any) *integration.Error {
@@ -112,16 +136,32 @@ func (t *Tests) errorf(pointer, format string, args ...any) *integration.Error {
 	return &integration.Error{Line: line, Column: column, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 }
 
-// Untested returns the operations of the integration that have no test.
+// Untested returns the operations and the triggers of the integration that have no test,
+// as pointers into its manifest. An operation that a poll uses is tested by its trigger.
 func (t *Tests) Untested(i *integration.Integration) []string {
-	return slices.DeleteFunc(i.OperationNames(), func(name string) bool { return len(t.Operations[name]) > 0 })
+	tested := map[string]bool{}
+	var out []string
+	for _, trigger := range i.Triggers {
+		if len(t.Triggers[trigger.Name]) == 0 {
+			out = append(out, jsonpointer.Of("triggers", trigger.Name))
+		} else {
+			tested[trigger.Poll.Operation.Name] = true
+		}
+	}
+	for _, o := range i.Operations {
+		if len(t.Operations[o.Name]) == 0 && !(o.Hidden && tested[o.Name]) {
+			out = append(out, jsonpointer.Of("operations", o.Name))
+		}
+	}
+	return out
 }
 
 // Result is the outcome of a test.
 type Result struct {
-	Operation string
-	Test      string
-	Line      int // of the test in its file
+	// Of is the operation or the trigger.
+	Of   string
+	Test string
+	Line int // of the test in its file
 	// Problem says what is wrong, in one or several lines. It is empty if the test has
 	// passed.
 	Problem string
@@ -129,8 +169,8 @@ type Result struct {
 
 // Run runs the tests of an integration for which pick returns true; nil picks all. Their
 // requests are compared with those that were recorded, if any.
-func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, tests *Tests, recordings *Recordings, pick func(operation, test string) bool) []Result {
-	var out []Result
+func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, tests *Tests, recordings *Recordings, pick func(of, test string) bool) []Result {
+	out := tests.runTriggers(ctx, catalog, i, recordings, pick)
 	for _, name := range slices.Sorted(maps.Keys(tests.Operations)) {
 		if _, ok := i.FindOperation(name); !ok {
 			continue // Check reports it
@@ -140,8 +180,8 @@ func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integ
 				continue
 			}
 			line, _, _ := tests.document.At(jsonpointer.Of("operations", name, strconv.Itoa(n)))
-			result := Result{Operation: name, Test: test.Name, Line: line}
-			server := &server{integration: i, variables: tests.Connection, exchanges: test.Exchanges, recordings: recordings}
+			result := Result{Of: name, Test: test.Name, Line: line}
+			server := tests.serve(i, test.Exchanges, recordings)
 			if err := test.run(ctx, catalog, server, name); err != nil {
 				result.Problem = err.Error()
 			}
@@ -151,6 +191,13 @@ func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integ
 	return out
 }
 
+func (t *Tests) serve(i *integration.Integration, exchanges []Exchange, recordings *Recordings) *server {
+	return &server{integration: i, variables: t.Connection, exchanges: exchanges, recordings: recordings}
+}
+
+// testTime is the time of all tests, because requests can have it.
+var testTime = time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC)
+
 // run runs one test.
 func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *server, name string) error {
 	i, files := server.integration, newFiles()
@@ -158,7 +205,7 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *ser
 	if err != nil {
 		return fmt.Errorf("input: %w", err)
 	}
-	hosts, err := i.Hosts(server.variables)
+	connection, err := server.connection()
 	if err != nil {
 		return err
 	}
@@ -167,17 +214,12 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *ser
 	}
 	tested, _ := i.FindOperation(name)
 	entry := operation.NewActions(catalog, server).Entry(i, tested)
-	checker, err := action.NewCatalog(entry)
-	if err != nil {
+	if err := checkInput(entry, input); err != nil {
 		return err
 	}
-	if found := checker.Check(entry.Spec.Name, input, func(string) bool { return false }); len(found) > 0 {
-		return inputError(found)
-	}
-	now := time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC) // always the same, because requests can have it
 	output, err := execute(ctx, entry.Action, action.Request{
-		Input: input, MaskedInput: input, Now: now, Began: now, Workspace: "test", IdempotencyKey: "run_1/step", Files: files, Interrupted: t.Interrupted,
-		Connection: &action.Connection{Name: "test", Integration: i.ConnectedAs(), Variables: server.variables, Credential: credential{hosts}},
+		Input: input, MaskedInput: input, Now: testTime, Began: testTime, Workspace: "test", IdempotencyKey: "run_1/step", Files: files, Interrupted: t.Interrupted,
+		Connection: &connection,
 		Mask:       func(output map[string]any) (map[string]any, error) { return output, nil },
 		Log:        func(action.Level, string) {},
 	})
@@ -190,8 +232,22 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *ser
 	return server.left()
 }
 
-// inputError returns an error with the problems of an input.
-func inputError(found []action.Problem) error {
+// connection returns the connection of a test.
+func (s *server) connection() (action.Connection, error) {
+	hosts, err := s.integration.Hosts(s.variables)
+	return action.Connection{Name: "test", Integration: s.integration.ConnectedAs(), Variables: s.variables, Credential: credential{hosts}}, err
+}
+
+// checkInput returns an error with the problems of an input.
+func checkInput(of action.Entry, input map[string]any) error {
+	checker, err := action.NewCatalog(of)
+	if err != nil {
+		return err
+	}
+	found := checker.Check(of.Spec.Name, input, func(string) bool { return false })
+	if len(found) == 0 {
+		return nil
+	}
 	lines := []string{"the input is not valid:"}
 	for _, problem := range found {
 		lines = append(lines, "  "+label(problem.Pointer)+problem.Message)

@@ -86,7 +86,7 @@ operations:
       exchanges: [{request: `+tc.request+`, answer: `+tc.answer+`}]
       `+tc.result+`
 `)
-			want := []replay.Result{{Operation: "add", Test: "a thing", Line: 4, Problem: tc.want}}
+			want := []replay.Result{{Of: "add", Test: "a thing", Line: 4, Problem: tc.want}}
 			if diff := cmp.Diff(want, replay.Run(t.Context(), nil, i, tests, nil, nil)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -114,8 +114,8 @@ func TestRunComparesRequests(t *testing.T) {
 	t.Parallel()
 	i, tests := parse(t, acme, twoTests)
 	want := []replay.Result{
-		{Operation: "add", Test: "one", Line: 4, Problem: "it sends a request that is not expected: POST https://acme.example/things"},
-		{Operation: "add", Test: "two", Line: 7, Problem: "it does not send 1 of the expected requests, the first is GET https://acme.example/things"},
+		{Of: "add", Test: "one", Line: 4, Problem: "it sends a request that is not expected: POST https://acme.example/things"},
+		{Of: "add", Test: "two", Line: 7, Problem: "it does not send 1 of the expected requests, the first is GET https://acme.example/things"},
 	}
 	if diff := cmp.Diff(want, replay.Run(t.Context(), nil, i, tests, nil, nil)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -147,7 +147,7 @@ line 10:7: /operations/add/4: needs either an output or an error`
 	if diff := cmp.Diff(want, tests.Check(i).Error()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"find"}, tests.Untested(i)); diff != "" {
+	if diff := cmp.Diff([]string{"/operations/find"}, tests.Untested(i)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

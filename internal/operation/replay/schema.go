@@ -26,10 +26,11 @@ func testTypes() typeschema.Types {
 	object := func(description string) node { return node{"type": "object", "description": description} }
 	return typeschema.Types{
 		reflect.TypeFor[Tests](): {
-			Title: "Tests of a Stepmill integration", Description: "What its operations send, and what they return.",
+			Title: "Tests of a Stepmill integration", Description: "What its operations and triggers send, and what they return.",
 			Members: map[string]any{
 				"connection": "The variables of the connection, for all tests.",
 				"operations": "The tests of each operation, by its name.",
+				"triggers":   "The tests of each trigger, by its name.",
 			},
 		},
 		reflect.TypeFor[Test](): {
@@ -44,6 +45,28 @@ func testTypes() typeschema.Types {
 				"error":       "How the step fails.",
 			},
 			Keywords: node{"oneOf": []node{{"required": []string{"output"}}, {"required": []string{"error"}}}},
+		},
+		reflect.TypeFor[TriggerTest](): {
+			Name: "trigger", Description: "A test of a trigger: one poll.", Required: []string{"name"},
+			Members: map[string]any{
+				"name":          node{"minLength": 1, "description": "Names the test. It is unique among those of the trigger."},
+				"input":         object("The settings of the trigger."),
+				"cursor":        "Where the last poll has ended. Without it, this is the first poll.",
+				"exchanges":     "The requests that the poll must send, with the answers that they get.",
+				"found":         "What the poll finds.",
+				"next":          "The cursor of the next poll, if it is another one.",
+				"more":          "The next poll follows at once.",
+				"position_lost": "The service no longer knows the cursor.",
+				"error":         "How the poll fails.",
+			},
+			Keywords: node{"not": node{"required": []string{"found", "error"}}},
+		},
+		reflect.TypeFor[FoundItem](): {
+			Name: "found", Required: []string{"key", "payload"},
+			Members: map[string]any{
+				"key":     "What identifies the item.",
+				"payload": object("The payload of the run that starts for it."),
+			},
 		},
 		reflect.TypeFor[Content](): {
 			Name: "content", Short: node{"type": "string", "description": "The text of the file."},

@@ -32,7 +32,7 @@ func Type() trigger.Type {
 		// The first poll is immediate: later responses are compared with the first.
 		First: func(string, workflow.CompiledTrigger, time.Time) time.Time { return clock.Steady() },
 		Firer: func(d trigger.Deps) trigger.Firer {
-			return NewPoller(d)
+			return NewPoller(d, workflow.PollTrigger, &requests{values: d.Values, connections: d.Connections, catalog: d.Actions}, timeout)
 		},
 		Sample: sample,
 	}
@@ -84,6 +84,11 @@ func sample(string, workflow.Trigger, time.Time) (json.RawMessage, error) {
 	return nil, fault.Field("/payload", "is required to test a poll: send an item such as the poll would find")
 }
 
+// ConnectionSchema returns the JSON Schema of the connection of a poll.
+func ConnectionSchema() map[string]any {
+	return workflow.ConnectionSchema("The name of the connection that authenticates the requests.")
+}
+
 type schema = map[string]any
 
 func members(actions *action.Catalog) schema {
@@ -94,7 +99,7 @@ func members(actions *action.Catalog) schema {
 	return schema{
 		"every":      workflow.IntervalSchema(),
 		"request":    request,
-		"connection": workflow.ConnectionSchema("The name of the connection that authenticates the request."),
+		"connection": ConnectionSchema(),
 		"items": schema{
 			"title": "Items", "description": "An expression that reads response and returns the list of items.",
 			"type": "string", "minLength": 1, "examples": []string{"response.body.orders"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,10 +21,8 @@ import (
 )
 
 const (
-	// maxConcurrent limits the requests in flight, timeout the duration
-	// of one.
+	// maxConcurrent limits the polls of a family that are in progress.
 	maxConcurrent = 64
-	timeout       = 30 * time.Second
 	// claimDuration is how long a node owns a poll. If the node dies, another one
 	// polls after that.
 	claimDuration = 2 * time.Minute
@@ -32,29 +32,37 @@ const (
 	// maxDelay limits the backoff after failures, unless the interval is longer.
 	maxDelay = time.Hour
 	maxNote  = 1000
+	// morePause is the time between polls while there is more to read.
+	morePause = time.Second
+)
+
+// Codes of polls whose position does not help: the service does not know it, or it stays
+// the same.
+const (
+	CodePositionLost = "position_lost"
+	CodeStuck        = "position_unchanged"
 )
 
 // Poller polls servers and starts a run for each new item.
 type Poller struct {
 	*trigger.Ticker[trigger.Trigger]
-	store       trigger.Store
-	programs    trigger.Programs
-	runs        trigger.Batches
-	values      trigger.Values
-	connections trigger.Connections
-	catalog     *action.Catalog
-	log         *slog.Logger
-	slots       chan struct{}
-	polls       sync.WaitGroup
+	reader   Reader
+	timeout  time.Duration
+	store    trigger.Store
+	programs trigger.Programs
+	runs     trigger.Batches
+	log      *slog.Logger
+	slots    chan struct{}
+	polls    sync.WaitGroup
 }
 
-// NewPoller returns a poller. Among the actions is the one that sends requests.
-func NewPoller(d trigger.Deps) *Poller {
+// NewPoller returns a poller of the triggers of a family. The timeout is that of one poll.
+func NewPoller(d trigger.Deps, family string, reader Reader, timeout time.Duration) *Poller {
 	p := &Poller{
-		store: d.Store, programs: d.Programs, runs: d.Runs, values: d.Values, connections: d.Connections, catalog: d.Actions, log: d.Log,
+		reader: reader, timeout: timeout, store: d.Store, programs: d.Programs, runs: d.Runs, log: d.Log,
 		slots: make(chan struct{}, maxConcurrent),
 	}
-	p.Ticker = trigger.NewTicker(trigger.OfType(d.Store, workflow.PollTrigger, clock.Steady, p.claim), d.Log)
+	p.Ticker = trigger.NewTicker(trigger.OfType(d.Store, family, clock.Steady, p.claim), d.Log)
 	return p
 }
 
@@ -89,64 +97,116 @@ func (p *Poller) claim(ctx context.Context, t trigger.Trigger, now time.Time) er
 	return nil
 }
 
-// poll sends one request and starts runs for new items. due is the steady time at
-// which the poll was due.
+// poll looks for new items once and starts runs for them. due is the steady time at which
+// the poll was due.
 func (p *Poller) poll(ctx context.Context, t trigger.Trigger, due, now time.Time) error {
 	compiled, err := trigger.Compiled(ctx, p.store, p.programs, t, now)
 	if err != nil || compiled == nil {
 		return err
 	}
-	every := compiled.Config.(*Config).Schedule.Interval()
+	every := p.reader.Interval(*compiled)
 	began := clock.Steady()
 	next := due.Add(every)
 	if !next.After(began) {
 		next = began.Add(every)
 	}
-	before, err := parseState(t.State, compiled.Trigger)
+	before, err := parseState(t.State, p.reader.Source(compiled.Trigger))
 	if err != nil {
 		note := &trigger.Note{At: now, Code: trigger.CodeCorrupt, Message: "the saved state of the poll cannot be read: pause the workflow and activate it again"}
 		_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Error: note})
 		return err
 	}
-	found, masker, err := p.fetch(ctx, *compiled, t, before.Cursor)
+	found, masker, err := p.read(ctx, Query{Compiled: *compiled, Trigger: t, Cursor: before.Cursor, Starting: before.starting, Now: clock.Now()})
 	switch {
 	case ctx.Err() != nil: // the service stops: the next node polls immediately
 		_, err := p.store.MoveTrigger(context.WithoutCancel(ctx), trigger.Move{Of: t, Next: &began, Failures: t.Failures})
 		return err
 	case err != nil:
 		return p.recordFailure(ctx, t, every, now, masker, err)
+	case found.PositionLost:
+		return p.startOver(ctx, t, before.Source, now)
 	}
-	if before.first {
-		_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &next, State: before.withSeen(found, found.items).encode()})
+	if found.More {
+		next = clock.Steady().Add(morePause)
+	}
+	if before.starting {
+		_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &next, State: before.withSeen(found, found.Items).encode()})
 		return err
 	}
-	return p.startRuns(ctx, t, before, found, masker, next, now)
+	return p.startRuns(ctx, firing{t, compiled.Type, masker, next, now}, before, found)
+}
+
+// read reads what there is, in bounded time.
+func (p *Poller) read(ctx context.Context, q Query) (Found, *mask.Masker, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	found, masker, err := p.reader.Read(ctx, q)
+	if err != nil && ctx.Err() != nil && !errors.As(err, new(*action.Failure)) {
+		err = &action.Failure{Code: action.TimedOut, Message: fmt.Sprintf("there was no response within %s", p.timeout)}
+	}
+	if err == nil && found.More && (found.Cursor == nil || reflect.DeepEqual(found.Cursor, q.Cursor)) {
+		err = &action.Failure{Code: CodeStuck, Message: "the service says that there is more, but at the same position"}
+	}
+	found.Items = unique(found.Items)
+	return found, masker, err
+}
+
+// unique returns the items without those whose key an earlier one has.
+func unique(items []Item) []Item {
+	seen := map[Key]bool{}
+	return slices.DeleteFunc(items, func(i Item) bool {
+		twice := i.Key != (Key{}) && seen[i.Key]
+		seen[i.Key] = true
+		return twice
+	})
+}
+
+// startOver begins a poll anew, because the service no longer knows how far it had come.
+func (p *Poller) startOver(ctx context.Context, t trigger.Trigger, source []byte, now time.Time) error {
+	at := clock.Steady()
+	note := &trigger.Note{At: now, Code: CodePositionLost, Message: "the service no longer knows where the last poll ended: what was new since then has started no runs"}
+	_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &at, State: state{Source: source, starting: true}.encode(), NotFired: note})
+	return err
+}
+
+// firing is what the runs of one poll have in common.
+type firing struct {
+	trigger     trigger.Trigger
+	triggerType string
+	masker      *mask.Masker
+	next        time.Time // when the next poll is due
+	now         time.Time
 }
 
 // startRuns starts a run for each new item. Items with keys are marked as seen
 // together with their runs, one chunk at a time. Without keys it is all or nothing.
-func (p *Poller) startRuns(ctx context.Context, t trigger.Trigger, was state, found result, masker *mask.Masker, next, now time.Time) error {
-	unseen := was.unseen(found.items)
+func (p *Poller) startRuns(ctx context.Context, f firing, was state, found Found) error {
+	unseen := was.unseen(found.Items)
 	for {
 		part, last := unseen, true
-		if found.keyed && len(unseen) > chunkSize {
+		if found.Keyed && len(unseen) > chunkSize {
 			part, last = unseen[:chunkSize], false
 		}
 		seen := was.withSeen(found, part)
-		until := next
+		until := f.next
 		if !last {
-			seen.Cursor, until = was.Cursor, *t.NextAt
+			seen.Cursor, until = was.Cursor, *f.trigger.NextAt
 		}
 		if len(part) == 0 {
-			m := trigger.Move{Of: t, Next: &next}
+			m := trigger.Move{Of: f.trigger, Next: &f.next}
 			if !was.equal(seen) {
 				m.State = seen.encode()
 			}
 			_, err := p.store.MoveTrigger(ctx, m)
 			return err
 		}
-		if more, err := p.fire(ctx, t, part, masker, seen.encode(), until, now); err != nil || !more || last {
+		more, err := p.fire(ctx, f, part, seen.encode(), until)
+		if err != nil || !more {
 			return err
+		}
+		if last {
+			p.Wake(f.next) // the store announces only times that no run has started for
+			return nil
 		}
 		was, unseen = seen, unseen[chunkSize:]
 	}
@@ -154,22 +214,23 @@ func (p *Poller) startRuns(ctx context.Context, t trigger.Trigger, was state, fo
 
 // fire starts the runs of items. It returns false if the poll has to stop: another
 // node owns it, or the queue is full.
-func (p *Poller) fire(ctx context.Context, t trigger.Trigger, items []item, masker *mask.Masker, state []byte, next, now time.Time) (bool, error) {
+func (p *Poller) fire(ctx context.Context, f firing, items []Item, state []byte, next time.Time) (bool, error) {
+	t := f.trigger
 	b := run.Batch{
 		WorkspaceID: t.WorkspaceID, WorkflowID: t.WorkflowID,
-		Fire: run.Fire{At: now, Was: t.NextAt, Next: &next, State: state},
+		Fire: run.Fire{At: f.now, Was: t.NextAt, Next: &next, State: state},
 	}
 	for _, i := range items {
 		payload, err := i.payload()
 		if err != nil {
 			return false, err
 		}
-		b.Triggers = append(b.Triggers, run.Trigger{Type: t.Type, ID: t.ID, Payload: masker.JSON(payload)})
+		b.Triggers = append(b.Triggers, run.Trigger{Type: f.triggerType, ID: t.ID, Payload: f.masker.JSON(payload)})
 	}
 	failpoint.Hit(failpoint.BeforePollCommit, t.ID)
 	_, err := p.runs.FireAll(ctx, b)
 	failpoint.Hit(failpoint.AfterPollCommit, t.ID)
-	switch notFired := trigger.Rejection(err, now); {
+	switch notFired := trigger.Rejection(err, f.now); {
 	case trigger.Obsolete(err):
 		return false, nil
 	case fault.Is(err, fault.RunQueueFull):
@@ -207,41 +268,4 @@ func (p *Poller) release(ctx context.Context, t trigger.Trigger, cause error) er
 	again := clock.Steady().Add(trigger.RetryDelay)
 	_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &again, Failures: t.Failures})
 	return errors.Join(cause, err)
-}
-
-// fetch sends the request and returns its items, and a masker for everything that
-// is recorded. An error of the poll itself is an action.Failure.
-func (p *Poller) fetch(ctx context.Context, compiled workflow.CompiledTrigger, t trigger.Trigger, cursor any) (result, *mask.Masker, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	q := request{compiled: compiled, trigger: t, cursor: cursor, now: clock.Now()}
-	if compiled.Vars {
-		var err error
-		if q.vars, err = p.values.Vars(ctx, t.WorkspaceID); err != nil {
-			return result{}, nil, err
-		}
-	}
-	var err error
-	if q.secrets, err = p.values.Open(ctx, t.WorkspaceID, compiled.Secrets); err != nil {
-		return result{}, nil, err
-	}
-	masker := q.mask(nil)
-	var response any
-	if name := compiled.Connection; name == "" {
-		response, err = q.send(ctx, p.catalog, nil, masker)
-	} else {
-		err = p.connections.Use(ctx, t.WorkspaceID, name, timeout, func(ctx context.Context, c action.Connection) (err error) {
-			masker = q.mask(c.Mask)
-			response, err = q.send(ctx, p.catalog, &c, masker)
-			return err
-		})
-	}
-	if err != nil {
-		if ctx.Err() != nil && !errors.As(err, new(*action.Failure)) {
-			err = &action.Failure{Code: action.TimedOut, Message: fmt.Sprintf("there was no response within %s", timeout)}
-		}
-		return result{}, masker, err
-	}
-	found, err := q.parse(response, masker)
-	return found, masker, err
 }

@@ -2,7 +2,6 @@ package poll
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,48 +31,72 @@ const (
 	maxCursor  = 4 << 10
 	// maxResponse limits the items of all pages of a response, in bytes.
 	maxResponse = 1 << 20
+	// timeout is the duration of one poll.
+	timeout = 30 * time.Second
 )
+
+// requests is the Reader of polls that send a request of their own.
+type requests struct {
+	values      trigger.Values
+	connections trigger.Connections
+	catalog     *action.Catalog
+}
+
+// Interval implements Reader.
+func (*requests) Interval(c workflow.CompiledTrigger) time.Duration {
+	return c.Config.(*Config).Schedule.Interval()
+}
+
+// Source implements Reader.
+func (*requests) Source(t workflow.Trigger) []byte {
+	return Hash(fmt.Sprintf("%q %q %q %q", t.Request, t.Items, t.Key, t.Cursor))
+}
+
+// Read implements Reader: it sends the request.
+func (r *requests) Read(ctx context.Context, asked Query) (Found, *mask.Masker, error) {
+	q := request{Query: asked}
+	if q.Compiled.Vars {
+		var err error
+		if q.vars, err = r.values.Vars(ctx, q.Trigger.WorkspaceID); err != nil {
+			return Found{}, nil, err
+		}
+	}
+	var err error
+	if q.secrets, err = r.values.Open(ctx, q.Trigger.WorkspaceID, q.Compiled.Secrets); err != nil {
+		return Found{}, nil, err
+	}
+	masker := q.mask(nil)
+	var response any
+	if name := q.Compiled.Connection; name == "" {
+		response, err = q.send(ctx, r.catalog, nil, masker)
+	} else {
+		err = r.connections.Use(ctx, q.Trigger.WorkspaceID, name, timeout, func(ctx context.Context, c action.Connection) (err error) {
+			masker = q.mask(c.Mask)
+			response, err = q.send(ctx, r.catalog, &c, masker)
+			return err
+		})
+	}
+	if err != nil {
+		return Found{}, masker, err
+	}
+	found, err := q.parse(response, masker)
+	return found, masker, err
+}
 
 // request holds everything that the request of a poll is built from.
 type request struct {
-	compiled workflow.CompiledTrigger
-	trigger  trigger.Trigger
-	cursor   any
-	now      time.Time
-	vars     map[string]any
-	secrets  map[string]string
+	Query
+	vars    map[string]any
+	secrets map[string]string
 }
 
-// result holds the items of a response and the next cursor.
-type result struct {
-	items  []item
-	cursor any // nil: unchanged
-	keyed  bool
-}
-
-// item is one item of a response.
-type item struct {
-	value any
-	key   key // identifies items that were seen
-}
-
-type key [8]byte
-
-// payload returns the item as the payload of a run, which is an object.
-func (i item) payload() ([]byte, error) {
-	if _, ok := i.value.(map[string]any); ok {
-		return strictjson.Encode(i.value)
-	}
-	return strictjson.Encode(map[string]any{"value": i.value})
-}
-
-func (q request) config() *Config { return q.compiled.Config.(*Config) }
+func (q request) config() *Config { return q.Compiled.Config.(*Config) }
 
 func (q request) env() *expr.Env {
 	return &expr.Env{
-		Cursor: q.cursor, Vars: q.vars, Secrets: q.secrets, Now: q.now,
-		Trigger:  expr.Trigger{Type: q.trigger.Type, ID: q.trigger.ID},
-		Workflow: expr.Workflow{ID: q.trigger.WorkflowID, Version: q.trigger.Version},
+		Cursor: q.Cursor, Vars: q.vars, Secrets: q.secrets, Now: q.Now,
+		Trigger:  expr.Trigger{Type: q.Trigger.Type, ID: q.Trigger.ID},
+		Workflow: expr.Workflow{ID: q.Trigger.WorkflowID, Version: q.Trigger.Version},
 	}
 }
 
@@ -84,7 +107,7 @@ func (q request) mask(more *mask.Masker) *mask.Masker {
 
 // send sends the request and returns the response as expressions see it.
 func (q request) send(ctx context.Context, catalog *action.Catalog, connection *action.Connection, secrets *mask.Masker) (any, error) {
-	for _, name := range q.compiled.Secrets {
+	for _, name := range q.Compiled.Secrets {
 		if _, there := q.secrets[name]; !there {
 			return nil, &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("the secret %q no longer exists", name)}
 		}
@@ -100,8 +123,8 @@ func (q request) send(ctx context.Context, catalog *action.Catalog, connection *
 	}
 	entry, _ := catalog.Find(requestAction)
 	call := action.Request{
-		Input: input, Now: q.now, Workspace: q.trigger.WorkspaceID, Began: q.now,
-		IdempotencyKey: q.trigger.WorkflowID + "/" + q.trigger.ID + "/" + strconv.FormatInt(q.now.UnixMicro(), 10),
+		Input: input, Now: q.Now, Workspace: q.Trigger.WorkspaceID, Began: q.Now,
+		IdempotencyKey: q.Trigger.WorkflowID + "/" + q.Trigger.ID + "/" + strconv.FormatInt(q.Now.UnixMicro(), 10),
 		Connection:     connection, Secrets: secrets,
 		Log: func(action.Level, string) {}, MaxOutput: maxResponse,
 	}
@@ -119,33 +142,28 @@ func (q request) send(ctx context.Context, catalog *action.Catalog, connection *
 
 // parse extracts the items and the cursor from a response. Items are made of the response
 // without secrets: an expression could make something of them that is not recognized.
-func (q request) parse(response any, secrets *mask.Masker) (result, error) {
+func (q request) parse(response any, secrets *mask.Masker) (Found, error) {
 	env := q.env()
 	env.Secrets, env.Response = nil, secrets.Value(response)
 	list, err := q.config().List.EvalList(env, expr.Budget{})
 	if err != nil {
-		return result{}, expressionFailure("items", err)
+		return Found{}, expressionFailure("items", err)
 	}
-	found := result{keyed: q.config().Identity != nil}
+	found := Found{Keyed: q.config().Identity != nil}
 	if limit := q.itemLimit(); len(list) > limit {
-		return result{}, &action.Failure{Code: CodeTooManyItems, Message: fmt.Sprintf("the response has %d items; a poll accepts at most %d", len(list), limit)}
+		return Found{}, &action.Failure{Code: CodeTooManyItems, Message: fmt.Sprintf("the response has %d items; a poll accepts at most %d", len(list), limit)}
 	}
-	seen := map[key]bool{}
 	for n, value := range list {
-		i := item{value: value}
-		if found.keyed {
-			if i.key, err = q.keyOf(*env, value, n); err != nil {
-				return result{}, err
+		i := Item{Value: value}
+		if found.Keyed {
+			if i.Key, err = q.keyOf(*env, value, n); err != nil {
+				return Found{}, err
 			}
-			if seen[i.key] {
-				continue
-			}
-			seen[i.key] = true
 		}
-		found.items = append(found.items, i)
+		found.Items = append(found.Items, i)
 	}
 	env.Response = response
-	found.cursor, err = q.nextCursor(env)
+	found.Cursor, err = q.nextCursor(env)
 	return found, err
 }
 
@@ -157,21 +175,20 @@ func (q request) itemLimit() int {
 }
 
 // keyOf returns the key that identifies an item.
-func (q request) keyOf(env expr.Env, value any, n int) (key, error) {
+func (q request) keyOf(env expr.Env, value any, n int) (Key, error) {
 	env.Loop = &expr.Loop{Item: value, Index: n}
 	id, err := q.config().Identity.Eval(&env, expr.Budget{})
 	if err != nil {
-		return key{}, expressionFailure("key", err)
+		return Key{}, expressionFailure("key", err)
 	}
 	if id == nil {
-		return key{}, &action.Failure{Code: CodeExpression, Message: fmt.Sprintf("key: item %d has no key", n)}
+		return Key{}, &action.Failure{Code: CodeExpression, Message: fmt.Sprintf("key: item %d has no key", n)}
 	}
 	text, err := strictjson.Encode(id)
 	if err != nil {
-		return key{}, err
+		return Key{}, err
 	}
-	sum := sha256.Sum256(text)
-	return key(sum[:len(key{})]), nil
+	return KeyOf(text), nil
 }
 
 // nextCursor returns the cursor for the next poll, or nil.

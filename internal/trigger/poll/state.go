@@ -1,14 +1,12 @@
 package poll
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"reflect"
 
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/strictjson"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // state is the progress of a poll.
@@ -20,7 +18,8 @@ type state struct {
 	// Seen holds the keys of items, those of the latest response last.
 	Seen []byte
 
-	first bool // there was no poll before
+	// starting is set until the first poll has seen everything that is not new.
+	starting bool
 }
 
 // storedState is the stored form of state.
@@ -28,21 +27,24 @@ type storedState struct {
 	Source []byte          `json:"source"`
 	Cursor json.RawMessage `json:"cursor,omitempty"`
 	Seen   []byte          `json:"seen,omitempty"`
+	// Starting is set while the first poll goes on.
+	Starting bool `json:"starting,omitempty"`
 }
 
-func parseState(raw []byte, t workflow.Trigger) (state, error) {
-	s := state{Source: sourceHash(t), first: true}
+// parseState returns the progress of a poll that reads a source.
+func parseState(raw, source []byte) (state, error) {
+	s := state{Source: source, starting: true}
 	if raw == nil {
 		return s, nil
 	}
 	var stored storedState
 	if err := json.Unmarshal(raw, &stored); err != nil {
-		return s, fmt.Errorf("decode the state of the poll %s: %w", t.ID, err)
+		return s, fmt.Errorf("decode the state: %w", err)
 	}
 	if string(stored.Source) != string(s.Source) {
 		return s, nil
 	}
-	s.Seen, s.first = stored.Seen, false
+	s.Seen, s.starting = stored.Seen, stored.Starting
 	if stored.Cursor == nil {
 		return s, nil
 	}
@@ -51,16 +53,8 @@ func parseState(raw []byte, t workflow.Trigger) (state, error) {
 	return s, err
 }
 
-// sourceHash identifies the request of a poll and how its response is read. The
-// interval does not matter.
-func sourceHash(t workflow.Trigger) []byte {
-	text := fmt.Sprintf("%q %q %q %q", t.Request, t.Items, t.Key, t.Cursor)
-	sum := sha256.Sum256([]byte(text))
-	return sum[:8]
-}
-
 func (s state) encode() []byte {
-	stored := storedState{Source: s.Source, Seen: s.Seen}
+	stored := storedState{Source: s.Source, Seen: s.Seen, Starting: s.starting}
 	if s.Cursor != nil {
 		stored.Cursor, _ = strictjson.Encode(s.Cursor) // the result of an expression always encodes
 	}
@@ -69,59 +63,59 @@ func (s state) encode() []byte {
 }
 
 func (s state) equal(as state) bool {
-	return !s.first && string(s.Seen) == string(as.Seen) && reflect.DeepEqual(s.Cursor, as.Cursor)
+	return s.starting == as.starting && string(s.Seen) == string(as.Seen) && reflect.DeepEqual(s.Cursor, as.Cursor)
 }
 
 // keys returns the keys of the seen items.
-func (s state) keys() map[key]bool {
-	out := make(map[key]bool, len(s.Seen)/len(key{}))
-	for rest := s.Seen; len(rest) >= len(key{}); rest = rest[len(key{}):] {
-		out[key(rest[:len(key{})])] = true
+func (s state) keys() map[Key]bool {
+	out := make(map[Key]bool, len(s.Seen)/len(Key{}))
+	for rest := s.Seen; len(rest) >= len(Key{}); rest = rest[len(Key{}):] {
+		out[Key(rest[:len(Key{})])] = true
 	}
 	return out
 }
 
 // unseen returns the items that were not seen before: all of them, without keys.
-func (s state) unseen(items []item) []item {
+func (s state) unseen(items []Item) []Item {
 	seen := s.keys()
-	var out []item
+	var out []Item
 	for _, i := range items {
-		if i.key == (key{}) || !seen[i.key] {
+		if i.Key == (Key{}) || !seen[i.Key] {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// withSeen returns the state after items of a response were seen. It forgets the
+// withSeen returns the state after items that were found were seen. It forgets the
 // oldest keys first, but none that the response still has.
-func (s state) withSeen(found result, seen []item) state {
-	next := state{Source: s.Source, Cursor: s.Cursor, Seen: s.Seen}
-	if found.cursor != nil {
-		next.Cursor = found.cursor
+func (s state) withSeen(found Found, seen []Item) state {
+	next := state{Source: s.Source, Cursor: s.Cursor, Seen: s.Seen, starting: s.starting && found.More}
+	if found.Cursor != nil {
+		next.Cursor = found.Cursor
 	}
-	if !found.keyed || len(seen) == 0 {
+	if !found.Keyed || len(seen) == 0 {
 		return next
 	}
-	known, current := s.keys(), map[key]bool{}
-	for _, i := range found.items {
-		current[i.key] = known[i.key]
+	known, current := s.keys(), map[Key]bool{}
+	for _, i := range found.Items {
+		current[i.Key] = known[i.Key]
 	}
 	for _, i := range seen {
-		current[i.key] = true
+		current[i.Key] = true
 	}
 	next.Seen = nil
-	for rest := s.Seen; len(rest) >= len(key{}); rest = rest[len(key{}):] {
-		if k := key(rest[:len(key{})]); !current[k] {
+	for rest := s.Seen; len(rest) >= len(Key{}); rest = rest[len(Key{}):] {
+		if k := Key(rest[:len(Key{})]); !current[k] {
 			next.Seen = append(next.Seen, k[:]...)
 		}
 	}
-	for _, i := range found.items {
-		if current[i.key] {
-			next.Seen = append(next.Seen, i.key[:]...)
+	for _, i := range found.Items {
+		if current[i.Key] {
+			next.Seen = append(next.Seen, i.Key[:]...)
 		}
 	}
-	if over := len(next.Seen) - maxItems*len(key{}); over > 0 {
+	if over := len(next.Seen) - maxItems*len(Key{}); over > 0 {
 		next.Seen = next.Seen[over:]
 	}
 	return next

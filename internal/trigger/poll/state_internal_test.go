@@ -6,14 +6,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/stepmill/stepmill/internal/workflow"
 	"github.com/stepmill/stepmill/test/lane"
 )
 
-func itemOf(n int) item {
-	var k key
+var source = Hash("a source")
+
+func itemOf(n int) Item {
+	var k Key
 	binary.BigEndian.PutUint64(k[:], uint64(n)+1)
-	return item{value: n, key: k}
+	return Item{Value: n, Key: k}
 }
 
 // Whatever responses come, an item is new once unless more items than can be
@@ -22,29 +23,29 @@ func itemOf(n int) item {
 func TestPollStateSeesItemsOnce(t *testing.T) {
 	t.Parallel()
 	lane.Check(t, func(t *rapid.T) {
-		s, err := parseState(nil, workflow.Trigger{ID: "p"})
-		if err != nil || !s.first {
-			t.Fatal("a new state is not the first", err)
+		s, err := parseState(nil, source)
+		if err != nil || !s.starting {
+			t.Fatal("a new state does not start", err)
 		}
-		fired := map[key]bool{}
+		fired := map[Key]bool{}
 		for range rapid.IntRange(1, 12).Draw(t, "answers") {
-			found := result{keyed: true}
+			found := Found{Keyed: true}
 			from := rapid.IntRange(0, 300).Draw(t, "from")
 			for n := range rapid.IntRange(0, 100).Draw(t, "items") {
-				found.items = append(found.items, itemOf(from+n))
+				found.Items = append(found.Items, itemOf(from+n))
 			}
-			fresh := s.unseen(found.items)
+			fresh := s.unseen(found.Items)
 			for _, i := range fresh {
-				if fired[i.key] {
-					t.Fatalf("%v is new once more", i.value)
+				if fired[i.Key] {
+					t.Fatalf("%v is new once more", i.Value)
 				}
 			}
 			part := fresh[:rapid.IntRange(0, len(fresh)).Draw(t, "started")]
 			for _, i := range part {
-				fired[i.key] = true
+				fired[i.Key] = true
 			}
 			next := s.withSeen(found, part)
-			if s, err = parseState(next.encode(), workflow.Trigger{ID: "p"}); err != nil || s.first {
+			if s, err = parseState(next.encode(), source); err != nil || s.starting {
 				t.Fatal("the state does not come back", err)
 			}
 			for k := range fired {
@@ -58,27 +59,27 @@ func TestPollStateSeesItemsOnce(t *testing.T) {
 
 func TestPollStateIsBounded(t *testing.T) {
 	t.Parallel()
-	s := state{Source: sourceHash(workflow.Trigger{})}
-	first := result{keyed: true, items: []item{itemOf(0)}}
-	s = s.withSeen(first, first.items)
+	s := state{Source: source}
+	first := Found{Keyed: true, Items: []Item{itemOf(0)}}
+	s = s.withSeen(first, first.Items)
 	for round := range 30 {
-		found := result{keyed: true, items: []item{itemOf(0)}} // it stays in the response
+		found := Found{Keyed: true, Items: []Item{itemOf(0)}} // it stays in the response
 		for n := range 1000 {
-			found.items = append(found.items, itemOf(1+round*1000+n))
+			found.Items = append(found.Items, itemOf(1+round*1000+n))
 		}
-		s = s.withSeen(found, s.unseen(found.items))
+		s = s.withSeen(found, s.unseen(found.Items))
 	}
-	if got := len(s.Seen) / len(key{}); got != maxItems {
+	if got := len(s.Seen) / len(Key{}); got != maxItems {
 		t.Errorf("%d are remembered", got)
 	}
-	if !s.keys()[itemOf(0).key] || !s.keys()[itemOf(30_000).key] || s.keys()[itemOf(1).key] {
+	if !s.keys()[itemOf(0).Key] || !s.keys()[itemOf(30_000).Key] || s.keys()[itemOf(1).Key] {
 		t.Error("the oldest key must be forgotten, not one that is in the response")
 	}
-	another, err := parseState(s.encode(), workflow.Trigger{Items: "response.body"})
-	if err != nil || !another.first || another.Seen != nil {
-		t.Errorf("another question goes on with the old state: %+v, %v", another.first, err)
+	another, err := parseState(s.encode(), Hash("another source"))
+	if err != nil || !another.starting || another.Seen != nil {
+		t.Errorf("another question goes on with the old state: %+v, %v", another.starting, err)
 	}
-	if _, err := parseState([]byte(`{`), workflow.Trigger{}); err == nil {
+	if _, err := parseState([]byte(`{`), source); err == nil {
 		t.Error("a broken state is read")
 	}
 }

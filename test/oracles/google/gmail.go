@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 	"google.golang.org/api/gmail/v1"
+	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
 )
 
@@ -40,6 +43,8 @@ type gmailInput struct {
 	Spam        bool     `json:"spam"`
 	Unread      bool     `json:"unread"`
 	Name        string   `json:"name"`
+	Label       string   `json:"label"`
+	Cursor      string   `json:"cursor"`
 }
 
 // gmailCall is an operation with its input.
@@ -72,7 +77,8 @@ var gmailOperations = operations{
 		}
 		return nil
 	}),
-	"list_messages": gmailOperation((*gmailCall).list),
+	"list_messages":        gmailOperation((*gmailCall).list),
+	"triggers/new_message": gmailOperation((*gmailCall).added),
 	"get_attachment": gmailOperation(func(c *gmailCall) error {
 		_, err := c.Users.Messages.Attachments.Get("me", c.Message, c.Attachment).Do()
 		return err
@@ -311,4 +317,42 @@ func (c *gmailCall) request(method, url, contentType, body string) (*http.Respon
 		err = fmt.Errorf("%s: %s", response.Status, content)
 	}
 	return response, err
+}
+
+// added reads the messages that were added after a point in the history.
+func (c *gmailCall) added() error {
+	if c.Cursor == "" {
+		_, err := c.Users.GetProfile("me").Do()
+		return err
+	}
+	since, err := strconv.ParseUint(c.Cursor, 10, 64)
+	if err != nil {
+		return err
+	}
+	found, err := c.Users.History.List("me").StartHistoryId(since).HistoryTypes("messageAdded").LabelId(cmp.Or(c.Label, "INBOX")).MaxResults(20).Do()
+	if isGone(err) {
+		return nil // the history begins later
+	}
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, change := range found.History {
+		for _, added := range change.MessagesAdded {
+			if seen[added.Message.Id] {
+				continue
+			}
+			seen[added.Message.Id] = true
+			if _, err := c.Users.Messages.Get("me", added.Message.Id).Format("full").Do(); err != nil && !isGone(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isGone reports whether an answer says that something does not exist, or no longer.
+func isGone(err error) bool {
+	answer, ok := errors.AsType[*googleapi.Error](err)
+	return ok && (answer.Code == http.StatusNotFound || answer.Code == http.StatusGone)
 }

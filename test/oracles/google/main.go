@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,7 +30,8 @@ import (
 const accessToken = "ya29.made-up"
 
 // operations do the operations of an integration with the client of the vendor, as a
-// person would. They get the input of a test as JSON.
+// person would. They get the input of a test as JSON. The names of triggers begin with
+// triggers/; their input also has the cursor.
 type operations map[string]func(ctx context.Context, client *http.Client, input []byte) error
 
 func main() {
@@ -51,7 +53,8 @@ func main() {
 
 type test struct {
 	Name      string         `yaml:"name"`
-	Input     any            `yaml:"input"`
+	Input     map[string]any `yaml:"input"`
+	Cursor    any            `yaml:"cursor"`
 	Files     map[string]any `yaml:"files"`
 	Error     any            `yaml:"error"`
 	Crashed   bool           `yaml:"interrupted"`
@@ -95,20 +98,34 @@ func record(dir, id string, service operations) error {
 	}
 	var tests struct {
 		Operations yaml.Node `yaml:"operations"`
+		Triggers   yaml.Node `yaml:"triggers"`
 	}
 	if err := yaml.Unmarshal(text, &tests); err != nil {
 		return err
 	}
-	var recordings []recording
-	for i := 0; i < len(tests.Operations.Content); i += 2 { // in the order of the file
-		name := tests.Operations.Content[i].Value
+	recordings, err := recordAll(tests.Operations, "", service)
+	if err != nil {
+		return err
+	}
+	ofTriggers, err := recordAll(tests.Triggers, "triggers/", service)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(dir, id), notes[id], append(recordings, ofTriggers...))
+}
+
+// recordAll records the tests in an object, in the order of the file.
+func recordAll(tests yaml.Node, prefix string, service operations) ([]recording, error) {
+	var out []recording
+	for i := 0; i < len(tests.Content); i += 2 {
+		name := prefix + tests.Content[i].Value
 		var list []test
-		if err := tests.Operations.Content[i+1].Decode(&list); err != nil {
-			return err
+		if err := tests.Content[i+1].Decode(&list); err != nil {
+			return nil, err
 		}
 		do, ok := service[name]
 		if !ok {
-			return fmt.Errorf("%s is missing", name)
+			return nil, fmt.Errorf("%s is missing", name)
 		}
 		for _, t := range list {
 			if t.Crashed { // the client knows no crashes
@@ -119,12 +136,12 @@ func record(dir, id string, service operations) error {
 				continue
 			}
 			if err != nil {
-				return fmt.Errorf("%s, %s: %w", name, t.Name, err)
+				return nil, fmt.Errorf("%s, %s: %w", name, t.Name, err)
 			}
-			recordings = append(recordings, recording{name, t.Name, requests})
+			out = append(out, recording{name, t.Name, requests})
 		}
 	}
-	return write(filepath.Join(dir, id), notes[id], recordings)
+	return out, nil
 }
 
 // note says where an integration intends to differ from the client; see replay.Recordings.
@@ -159,7 +176,12 @@ var notes = map[string]note{
 
 // record does an operation with the answers of a test.
 func (t test) record(do func(context.Context, *http.Client, []byte) error) ([]*request, error) {
-	input, err := json.Marshal(t.withFiles(t.Input))
+	given := map[string]any{}
+	maps.Copy(given, t.Input)
+	if t.Cursor != nil {
+		given["cursor"] = t.Cursor
+	}
+	input, err := json.Marshal(t.withFiles(given))
 	if err != nil {
 		return nil, err
 	}

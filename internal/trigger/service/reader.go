@@ -1,0 +1,88 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/operation"
+	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/trigger/poll"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// timeout is the duration of one poll, which can read several pages.
+const timeout = 90 * time.Second
+
+// reader is the poll.Reader of the triggers of services.
+type reader struct {
+	values      trigger.Values
+	connections trigger.Connections
+	operations  *operation.Actions
+}
+
+// Interval implements poll.Reader.
+func (*reader) Interval(c workflow.CompiledTrigger) time.Duration {
+	return c.Config.(*Config).schedule.Interval()
+}
+
+// Source implements poll.Reader. A manifest that was corrected reads the same.
+func (*reader) Source(t workflow.Trigger) []byte {
+	return poll.Hash(fmt.Sprintf("%q %q %q", t.Type, t.Connection, t.With))
+}
+
+// Read implements poll.Reader.
+func (r *reader) Read(ctx context.Context, q poll.Query) (poll.Found, *mask.Masker, error) {
+	config := q.Compiled.Config.(*Config)
+	settings, err := r.settings(ctx, q, config)
+	if err != nil {
+		return poll.Found{}, nil, err
+	}
+	var (
+		masker *mask.Masker
+		found  operation.Found
+	)
+	err = r.connections.Use(ctx, q.Trigger.WorkspaceID, q.Compiled.Connection, timeout, func(ctx context.Context, c action.Connection) (err error) {
+		masker = c.Mask
+		found, err = r.operations.Poll(ctx, operation.Poll{
+			Service: config.integration, Trigger: config.trigger, Workspace: q.Trigger.WorkspaceID, Key: q.Trigger.WorkflowID + "/" + q.Trigger.ID,
+			With: settings, Now: q.Now, Cursor: q.Cursor, Starting: q.Starting,
+		}, c)
+		return err
+	})
+	if err != nil {
+		return poll.Found{}, masker, err
+	}
+	out := poll.Found{Keyed: true, Cursor: found.Cursor, More: found.More, PositionLost: found.PositionLost}
+	for _, item := range found.Items {
+		out.Items = append(out.Items, poll.Item{Value: item.Payload, Key: poll.KeyOf(item.Key)})
+	}
+	return out, masker, nil
+}
+
+// settings returns the settings of the trigger with the values of their expressions.
+func (r *reader) settings(ctx context.Context, q poll.Query, config *Config) (map[string]any, error) {
+	env := &expr.Env{
+		Now:     q.Now,
+		Trigger: expr.Trigger{Type: q.Compiled.Type, ID: q.Trigger.ID}, Workflow: expr.Workflow{ID: q.Trigger.WorkflowID, Version: q.Trigger.Version},
+	}
+	if q.Compiled.Vars {
+		var err error
+		if env.Vars, err = r.values.Vars(ctx, q.Trigger.WorkspaceID); err != nil {
+			return nil, err
+		}
+	}
+	value, err := config.settings.Eval(env, expr.Budget{})
+	if err != nil {
+		return nil, &action.Failure{Code: poll.CodeExpression, Message: "with: " + err.Error()}
+	}
+	settings, _ := value.(map[string]any)
+	problems := config.checker.Check(q.Compiled.Type, settings, func(string) bool { return false })
+	if len(problems) > 0 {
+		return nil, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
+	}
+	return settings, nil
+}

@@ -1,0 +1,123 @@
+// Package service declares the types of triggers that belong to services, such as
+// gmail.new_message. The manifest of the integration describes each of them.
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cron"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/integration/authoring"
+	"github.com/stepmill/stepmill/internal/operation"
+	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/trigger/poll"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Type declares the types of the integrations whose operations these are.
+func Type(operations *operation.Actions) trigger.Type {
+	return trigger.Type{
+		Format:   workflow.TriggerType{Name: workflow.ServiceTrigger},
+		Services: &Types{operations: operations},
+		// The first poll is immediate: it finds out what is not new.
+		First: func(string, workflow.CompiledTrigger, time.Time) time.Time { return clock.Steady() },
+		Firer: func(d trigger.Deps) trigger.Firer {
+			return poll.NewPoller(d, workflow.ServiceTrigger, &reader{values: d.Values, connections: d.Connections, operations: operations}, timeout)
+		},
+		Sample: func(_ string, t workflow.Trigger, _ time.Time) (json.RawMessage, error) { return Sample(t.Type) },
+	}
+}
+
+// Types are the types of triggers of integrations.
+type Types struct {
+	operations *operation.Actions
+	found      sync.Map // by name: workflow.TriggerType
+}
+
+// Names implements workflow.TriggerSource.
+func (t *Types) Names() []string { return t.operations.TriggerNames() }
+
+func (t *Types) trigger(name string) (*integration.Integration, *integration.Trigger, bool) {
+	id, short, _ := strings.Cut(name, ".")
+	i, ok := t.operations.Integrations().Find(id)
+	if !ok {
+		return nil, nil, false
+	}
+	one, ok := i.FindTrigger(short)
+	return i, one, ok
+}
+
+// Find implements workflow.TriggerSource.
+func (t *Types) Find(name string) (workflow.TriggerType, bool) {
+	if found, ok := t.found.Load(name); ok {
+		return found.(workflow.TriggerType), true
+	}
+	i, one, ok := t.trigger(name)
+	if !ok {
+		return workflow.TriggerType{}, false
+	}
+	checker, err := action.NewCatalog(action.Entry{Spec: action.Spec{Name: name, Input: one.InputSchema()}})
+	if err != nil {
+		return workflow.TriggerType{}, false // a test compiles all of them
+	}
+	found := workflow.TriggerType{
+		Name: name, Summary: Summary(i, one),
+		Members: func(*action.Catalog) map[string]any { return t.Members() },
+		Input:   map[string]any{"type": "object"},
+		Compile: func(c *workflow.TriggerCompiler, t workflow.Trigger) any { return compile(c, t, i, one, checker) },
+	}
+	t.found.Store(name, found)
+	return found, true
+}
+
+// Members implements workflow.TriggerSource.
+func (*Types) Members() map[string]any {
+	return map[string]any{
+		"every":      workflow.IntervalSchema(),
+		"connection": poll.ConnectionSchema(),
+	}
+}
+
+// Summary says what starts runs.
+func Summary(i *integration.Integration, t *integration.Trigger) string {
+	if t.Summary != "" {
+		return t.Summary
+	}
+	return fmt.Sprintf("%s in %s.", t.Title, i.Name)
+}
+
+// Sample returns a payload of a type, one of its tests.
+func Sample(name string) (json.RawMessage, error) {
+	id, short, _ := strings.Cut(name, ".")
+	tests, err := authoring.BuiltinTests(id)
+	if err != nil {
+		return nil, err
+	}
+	return tests.Payload(short), nil
+}
+
+// Config is a compiled trigger of a service.
+type Config struct {
+	integration *integration.Integration
+	trigger     *integration.Trigger
+	schedule    *cron.Schedule
+	settings    *expr.Value
+	checker     *action.Catalog // of the settings
+}
+
+func compile(c *workflow.TriggerCompiler, t workflow.Trigger, i *integration.Integration, one *integration.Trigger, checker *action.Catalog) any {
+	config := &Config{integration: i, trigger: one, checker: checker, schedule: cron.Every(one.Poll.Every)}
+	if t.Every != "" {
+		config.schedule = c.Interval("/every", t.Every)
+	}
+	c.ConnectionOf("/connection", t.Connection, i.ConnectedAs(), t.Type)
+	config.settings = c.Settings(t, checker, t.Type)
+	return config
+}
