@@ -9,7 +9,7 @@ const found = new Map();
 
 /** Takes the enum of a schema, or of a list's items, under a name made of the parts. */
 function take(schema, ...parts) {
-	const values = schema?.enum ?? schema?.["x-extensible-enum"];
+	const values = schema?.enum ?? schema?.["x-extensible-enum"] ?? schema?.anyOf?.find((one) => one.enum)?.enum;
 	if (!values && schema?.items) take(schema.items, ...parts);
 	if (!values?.every((value) => typeof value === "string")) return;
 	const [first, ...rest] = parts.join("_").split("_");

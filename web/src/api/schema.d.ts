@@ -1514,14 +1514,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * List what an input of a step can have
-         * @description Lists the values of an input of an operation, such as the channels of an account, or the members of an object,
-         *     such as the columns of a sheet. In the `input_schema` of the operation, such an input has `x-options` or
-         *     `x-fields`, the name of the operation that lists. Forms use this; nothing at the service changes.
+         * List what an input of a step or a trigger can have
+         * @description Lists the values of an input of an operation or a trigger, such as the channels of an account, or the members of
+         *     an object, such as the columns of a sheet. In the `input_schema` of the operation or the trigger, such an input
+         *     has `x-options` or `x-fields`, the name of the operation that lists. Forms use this; nothing at the service
+         *     changes.
          *
          *     What is listed depends on the inputs in `x-depends-on`, of which those in `x-needs` must be in `with`. An
-         *     expression has a value only when the step runs, and is 400 `invalid_request` for these inputs. At most 300 items are listed, within 30 seconds. If `more` is true and the
-         *     input has `x-searchable`, `search` finds others.
+         *     expression has no value yet, and is 400 `invalid_request` for these inputs. At most 300 items are listed, within
+         *     30 seconds. If `more` is true and the input has `x-searchable`, `search` finds others.
          */
         post: operations["readOptions"];
         delete?: never;
@@ -2910,9 +2911,40 @@ export interface paths {
         };
         /**
          * Retrieve an integration
-         * @description Returns how to connect to a service, and what steps can do there.
+         * @description Returns how to connect to a service, what steps can do there, and what can start runs.
          */
         get: operations["getIntegration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/integrations/{id}/triggers/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example gmail
+                 */
+                id: string;
+                /**
+                 * @description The name of the trigger, which is the part of its type after the dot.
+                 * @example new_message
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve a trigger of an integration
+         * @description Returns the settings of a type of triggers, and a payload as an example.
+         */
+        get: operations["getIntegrationTrigger"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3387,10 +3419,10 @@ export interface components {
             /**
              * @description `manual`: a request starts runs. `schedule`: the clock does. `webhook`: calls to the trigger's own address
              *     do. `event`: events of other workflows and their runs do. `poll`: new items in the response of a server that
-             *     is polled regularly do. Each type has only the members described for it.
-             * @enum {string}
+             *     is polled regularly do. Each type has only the members described for it. The other types belong to services,
+             *     such as `gmail.new_message`; integrations list them in `triggers`.
              */
-            type: "manual" | "schedule" | "webhook" | "event" | "poll";
+            type: ("manual" | "schedule" | "webhook" | "event" | "poll") | string;
             /**
              * @description `schedule`: minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`,
              *     `@monthly`, `@yearly`, `@every 15m`. Either this or `every`.
@@ -3398,7 +3430,7 @@ export interface components {
              */
             cron?: string;
             /**
-             * @description `schedule` and `poll`: the interval, at least 10 seconds.
+             * @description `schedule`, `poll` and triggers of services: the interval, at least 10 seconds. A trigger of a service has one of its own otherwise.
              * @example 15m
              */
             every?: string;
@@ -3447,8 +3479,12 @@ export interface components {
             request?: {
                 [key: string]: unknown;
             };
-            /** @description `poll`: the name of the connection that authenticates the request. */
+            /** @description `poll` and triggers of services, which need it: the name of the connection that authenticates the requests. */
             connection?: components["schemas"]["ConnectionName"];
+            /** @description Triggers of services: their settings. The `input_schema` of the type describes them. */
+            with?: {
+                [key: string]: unknown;
+            };
             /** @description `poll`: an expression over `response` that returns the list of items. */
             items?: string;
             /** @description `poll`: an expression over `item` that returns its unique key. Requires this, `cursor` or both. */
@@ -4152,22 +4188,54 @@ export interface components {
             hosts: string[];
             /** @description What steps can do at the service. Each is an action. */
             operations: components["schemas"]["IntegrationOperation"][];
+            /** @description What can start runs at the service. Each is a type of triggers. */
+            triggers: components["schemas"]["IntegrationTrigger"][];
         };
         IntegrationOperation: {
             /** @description The name to use in `uses` of a step. `GET /v1/actions/{name}` describes the action. */
             action: string;
             title: string;
             summary: string | null;
-            /** @description Set if another operation replaces this one. */
-            deprecated: {
-                /** @description When it was replaced. */
-                since: string;
-                /** @description The operation to use instead. */
-                use: string;
-                /** @description When it will be removed. Empty if that is not planned. */
-                ends: string;
+            deprecated: components["schemas"]["Deprecation"];
+        };
+        IntegrationTrigger: {
+            /** @description The `type` of the trigger, such as `gmail.new_message`. */
+            type: string;
+            title: string;
+            summary: string | null;
+            /**
+             * @description How often it looks for something new, unless a workflow says otherwise.
+             * @example 1m
+             */
+            every: string;
+            deprecated: components["schemas"]["Deprecation"];
+        };
+        IntegrationTriggerDetail: {
+            type: string;
+            title: string;
+            summary: string | null;
+            every: string;
+            deprecated: components["schemas"]["Deprecation"];
+            /** @description The id of the integration that its connection must belong to. */
+            connection: string;
+            /** @description The JSON Schema of `with`. */
+            input_schema: {
+                [key: string]: unknown;
+            };
+            /** @description A payload like that of the runs that it starts. */
+            sample: {
+                [key: string]: unknown;
             } | null;
         };
+        /** @description Set if something else replaces this one. */
+        Deprecation: {
+            /** @description When it was replaced. */
+            since: string;
+            /** @description What to use instead. */
+            use: string;
+            /** @description When it will be removed. Empty if that is not planned. */
+            ends: string;
+        } | null;
         IntegrationAuth: {
             /** @description Unique within the integration. */
             id: string;
@@ -4317,8 +4385,8 @@ export interface components {
         } | null;
         TriggerState: {
             id: string;
-            /** @enum {string} */
-            type: "manual" | "schedule" | "webhook" | "event" | "poll";
+            /** @description That of the trigger. Types of services have a dot, as in `gmail.new_message`. */
+            type: string;
             /** @description Whether the trigger can fire because the workflow is `active`. */
             active: boolean;
             /**
@@ -5281,16 +5349,18 @@ export interface components {
         };
         OptionsQuery: {
             /** @description The action of the step, such as `slack.post_message`. */
-            operation: string;
-            /** @description The input of the step to list values for. For an input inside others, its path: names with slashes between them, such as `values/color`. The entries of a list have no part in it. */
+            operation?: string;
+            /** @description The type of the trigger, such as `gmail.new_message`. */
+            trigger?: string;
+            /** @description The input of the step or the trigger to list values for. For an input inside others, its path: names with slashes between them, such as `values/color`. The entries of a list have no part in it. */
             input: string;
-            /** @description The input of the step so far. Only the inputs in `x-depends-on` matter. */
+            /** @description The input of the step, or the settings of the trigger, so far. Only the inputs in `x-depends-on` matter. */
             with?: {
                 [key: string]: unknown;
             };
             /** @description Text to search for, up to 200 bytes, if the input has `x-searchable`. */
             search?: string;
-        };
+        } & (unknown | unknown);
         Options: {
             /** @description The values, if the input has `x-options`. */
             options: components["schemas"]["Option"][] | null;
@@ -7217,6 +7287,19 @@ export interface components {
         };
         /** @description The integration does not exist. */
         IntegrationNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The integration does not exist, or has no such trigger. */
+        IntegrationTriggerNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -17128,7 +17211,8 @@ export interface operations {
                      *           "hosts": [
                      *             "{host}"
                      *           ],
-                     *           "operations": []
+                     *           "operations": [],
+                     *           "triggers": []
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -17221,7 +17305,8 @@ export interface operations {
                      *       "hosts": [
                      *         "{host}"
                      *       ],
-                     *       "operations": []
+                     *       "operations": [],
+                     *       "triggers": []
                      *     }
                      */
                     "application/json": components["schemas"]["Integration"];
@@ -17231,6 +17316,75 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["IntegrationNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getIntegrationTrigger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example gmail
+                 */
+                id: string;
+                /**
+                 * @description The name of the trigger, which is the part of its type after the dot.
+                 * @example new_message
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The trigger. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "gmail.new_message",
+                     *       "title": "New message",
+                     *       "summary": null,
+                     *       "every": "1m",
+                     *       "deprecated": null,
+                     *       "connection": "google",
+                     *       "input_schema": {
+                     *         "type": "object",
+                     *         "additionalProperties": false,
+                     *         "properties": {
+                     *           "label": {
+                     *             "type": "string",
+                     *             "title": "Label",
+                     *             "default": "INBOX"
+                     *           }
+                     *         }
+                     *       },
+                     *       "sample": {
+                     *         "id": "18c2f5e1a2b3c4d5",
+                     *         "from": "ada@example.org",
+                     *         "subject": "Hello",
+                     *         "text": "Hi"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["IntegrationTriggerDetail"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["IntegrationTriggerNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

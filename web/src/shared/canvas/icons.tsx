@@ -8,9 +8,9 @@ import {
 	KeyIcon,
 	LogIcon,
 	StopIcon,
-	svgIcon,
 	WorkflowIcon,
 } from "@/ui/icons";
+import { markOf } from "../mark";
 
 const GlobeIcon = icon("M8 2a6 6 0 1 0 0 12A6 6 0 1 0 8 2Z", "M2 8h12M8 2c4 3.6 4 8.4 0 12M8 2c-4 3.6-4 8.4 0 12");
 const TableIcon = icon("M2.5 3h11v10h-11ZM2.5 6.5h11M6.5 6.5V13");
@@ -50,28 +50,4 @@ const families: Record<string, Icon> = {
 export function actionIcon(uses: string): Icon {
 	const family = uses.split(".")[0] ?? "";
 	return actions[uses] ?? families[family] ?? (uses.includes(".") ? markOf(family) : PieceIcon);
-}
-
-const marks = new Map<string, Icon>();
-
-/** markOf returns the mark of an integration: its first letter. Logos belong to their owners. */
-function markOf(integration: string): Icon {
-	const known = marks.get(integration);
-	if (known) return known;
-	const mark = svgIcon(
-		<text
-			x="8"
-			y="12.5"
-			textAnchor="middle"
-			fontSize="13"
-			fontWeight="700"
-			fill="currentColor"
-			stroke="none"
-			fontFamily="inherit"
-		>
-			{integration.charAt(0).toUpperCase()}
-		</text>,
-	);
-	marks.set(integration, mark);
-	return mark;
 }

@@ -1,4 +1,5 @@
-import { type Step, type Trigger, title } from "@/shared/workflow/model/types";
+import { triggerInfo } from "@/shared/triggers";
+import { isServiceTrigger, type Step, type Trigger, title } from "@/shared/workflow/model/types";
 
 /** formatDuration formats a duration from the definition: "30s" is "30 s", "1m30s" is "1 min 30 s". */
 export function formatDuration(text: string): string {
@@ -45,5 +46,5 @@ export function triggerWords(trigger: Trigger): string {
 		const value = trigger[member];
 		if (typeof value === "string" && value) return member === "every" ? `every ${formatDuration(value)}` : value;
 	}
-	return trigger.id;
+	return isServiceTrigger(trigger.type) ? triggerInfo(trigger.type).summary : trigger.id;
 }

@@ -1,9 +1,9 @@
-import type { JsonObject, Trigger } from "@/shared/workflow/model";
+import type { JsonObject, TriggerType } from "@/shared/workflow/model";
 import type { Icon } from "@/ui/icons";
 
 /** What the dashboard knows about a type of trigger, besides its form in the builder. */
 export interface TriggerInfo {
-	readonly type: Trigger["type"];
+	readonly type: TriggerType;
 	readonly name: string;
 	readonly icon: Icon;
 	/** What starts the workflow, in the picker. */

@@ -4,12 +4,12 @@ import { AttachFiles } from "@/shared/files/attach-files";
 import type { Started } from "@/shared/files/attachment";
 import { LostFiles } from "@/shared/files/lost-files";
 import { triggerInfo } from "@/shared/triggers";
-import { isObject, type Json } from "@/shared/workflow/model";
+import { isObject, isServiceTrigger, type Json } from "@/shared/workflow/model";
 import { CodeEditor } from "@/ui/editor";
 import { NativeSelect } from "@/ui/field";
 import { relativeTime } from "@/ui/time";
 import { useReplayState } from "../replay/store";
-import { useHookRequests, useRun } from "./queries";
+import { useHookRequests, useRun, useServiceTrigger } from "./queries";
 import { useDataRun } from "./use-data";
 
 /** PayloadEditor edits the payload of the next draft run. */
@@ -17,13 +17,15 @@ export function PayloadEditor() {
 	const [{ payload, attached }, replay] = useReplayState();
 	const trigger = useRun(useDataRun()).data?.trigger;
 	const last = trigger?.payload as Json | undefined;
-	const value = payload ?? last ?? {};
+	const sample = useSample();
+	const value = payload ?? last ?? sample?.payload ?? {};
 	const requests = useRequests();
 	const [typed, setTyped] = useState<{ text: string; of: Json }>();
 	const text = typed && typed.of === value ? typed.text : JSON.stringify(value, null, 2);
 	const wrong = typed && typed.of === value && read(typed.text) === undefined;
 	const choices: { value: string; label: string; payload: Json }[] = [
 		...(last === undefined ? [] : [{ value: "last", label: "Payload of the last run", payload: last }]),
+		...(sample ? [{ value: "sample", ...sample }] : []),
 		{ value: "empty", label: "Empty: {}", payload: {} },
 		...requests.map((request) => ({
 			value: request.id,
@@ -59,7 +61,7 @@ export function PayloadEditor() {
 					value={text}
 					onChange={(next) => {
 						const value = read(next);
-						setTyped({ text: next, of: value ?? payload ?? last ?? {} });
+						setTyped({ text: next, of: value ?? payload ?? last ?? sample?.payload ?? {} });
 						if (value !== undefined) replay.set({ payload: value });
 					}}
 				/>
@@ -83,6 +85,13 @@ function read(text: string): Json | undefined {
 	} catch {
 		return undefined;
 	}
+}
+
+/** A payload like that of the first trigger that belongs to a service. */
+function useSample(): { label: string; payload: Json } | undefined {
+	const type = useDocument().triggers.find((one) => isServiceTrigger(one.type))?.type ?? "";
+	const found = useServiceTrigger(type).data;
+	return found?.sample ? { label: `Example: ${found.title}`, payload: found.sample as Json } : undefined;
 }
 
 /** The recent requests of the first saved trigger that has a URL. */

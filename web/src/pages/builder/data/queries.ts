@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, got } from "@/api/client";
+import { ApiError } from "@/api/error";
 import { useLiveQueries } from "@/live/hooks";
 import {
 	foreignNames,
@@ -9,7 +10,7 @@ import {
 	useActions as useOwnActions,
 } from "@/pages/builder/picker/actions";
 import { useDocument } from "@/pages/builder/state";
-import { allSteps, type JsonObject } from "@/shared/workflow/model";
+import { allSteps, isServiceTrigger, type JsonObject } from "@/shared/workflow/model";
 import type { JsonSchema } from "../inspector/form/schema";
 
 const forever = { staleTime: Number.POSITIVE_INFINITY };
@@ -30,6 +31,25 @@ export function useActions(): KnownActions | undefined {
 		const own = data.map((action) => [action.name, action] as const);
 		return new Map([...own, ...unknown.map((name) => [name, null] as const), ...operations]);
 	}, [data, unknown, operations]);
+}
+
+/** useServiceTrigger returns what is known about a type of triggers of a service; null if it does not exist. */
+export function useServiceTrigger(type: string) {
+	const [id = "", name = ""] = type.split(".");
+	return useQuery({
+		queryKey: ["integrations", id, "triggers", name],
+		queryFn: async ({ signal }) => {
+			try {
+				const params = { path: { id, name } };
+				return await got(api.GET("/v1/integrations/{id}/triggers/{name}", { params, signal }));
+			} catch (error) {
+				if (error instanceof ApiError && error.status === 404) return null;
+				throw error;
+			}
+		},
+		enabled: isServiceTrigger(type),
+		...forever,
+	});
 }
 
 /** useFormat returns the JSON Schema of the workflow format, for everything except action inputs. */

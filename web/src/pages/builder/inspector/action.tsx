@@ -49,7 +49,13 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 				/>
 			)}
 			{action && (
-				<Listings action={action} connection={step.connection} input={step.with ?? {}} pointer={`${pointer}/with`}>
+				<Listings
+					of={{ operation: action.name }}
+					schema={action.input_schema as JsonSchema}
+					connection={step.connection}
+					input={step.with ?? {}}
+					pointer={`${pointer}/with`}
+				>
 					<SchemaForm
 						key={action.name}
 						name={action.name}

@@ -26,7 +26,7 @@ export function ConnectionField({ value, pointer, integration, service }: Connec
 		<div data-pointer={at} className="flex flex-col gap-2">
 			<Field
 				label="Connection"
-				hint={integration ? "The account that the step uses." : "Authenticates requests to its hosts."}
+				hint={integration ? "The account to use." : "Authenticates requests to its hosts."}
 				error={problem}
 			>
 				<ConnectionSelect

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Integration } from "@/shared/connections/data";
 import type { Action } from "./actions";
-import { operationChoices, search, stepChoices, stepOf } from "./choices";
+import { operationChoices, search, serviceTriggerChoices, stepChoices, stepOf, triggerChoices } from "./choices";
 
 const action = (name: string, title: string, summary = "") => ({ name, title, summary }) as Action;
 const all = stepChoices([
@@ -24,8 +24,17 @@ const services = [
 			operation("slack.post_message", "Post a message"),
 			operation("slack.send", "Post", { since: "", use: "slack.post_message", ends: "" }),
 		],
+		triggers: [],
 	},
-	{ name: "Telegram", keywords: ["bot"], operations: [operation("telegram.send_message", "Send a message")] },
+	{
+		name: "Telegram",
+		keywords: ["bot"],
+		operations: [operation("telegram.send_message", "Send a message")],
+		triggers: [
+			{ type: "telegram.new_message", title: "New message", summary: null, deprecated: null },
+			{ type: "telegram.message", title: "Message", summary: null, deprecated: { since: "", use: "", ends: "" } },
+		],
+	},
 ] as unknown as Integration[];
 const keys = (typed: string) => search(all, typed).map((choice) => choice.key);
 
@@ -71,4 +80,13 @@ it("creates a step with the action's title and a short id", () => {
 		name: "Call a URL",
 		uses: "http.request",
 	});
+});
+
+it.each([
+	["new message telegram", ["telegram.new_message"]],
+	["bot", ["telegram.new_message"]],
+	["webhook", ["webhook"]],
+])("finds the triggers of services by the words people use: %s", (typed, want) => {
+	const all = [...triggerChoices, ...serviceTriggerChoices(services)];
+	expect(search(all, typed).map((choice) => choice.key)).toEqual(want);
 });

@@ -55,6 +55,25 @@ export const triggerChoices: readonly Choice[] = triggerInfos.map(({ type, name,
 	picks: { kind: "trigger", type },
 }));
 
+/** The triggers of the integrations. */
+export function serviceTriggerChoices(integrations: readonly Integration[]): Choice[] {
+	return integrations.flatMap(({ name: service, keywords, triggers }) =>
+		triggers
+			.filter(({ deprecated }) => !deprecated)
+			.map(
+				({ type, title, summary }): Choice => ({
+					key: type,
+					title,
+					summary: summary ? `${service}: ${summary}` : service,
+					group: service,
+					icon: type,
+					keywords: [service, ...keywords],
+					picks: { kind: "trigger", type: type as TriggerType },
+				}),
+			),
+	);
+}
+
 /** A new step gets the title of its action as its name, and a short id for expressions. */
 export function stepOf(action: Pick<Action, "name" | "title">): NewStep {
 	return { id: idFrom(action.name.split(".").at(-1) ?? action.name), name: action.title, uses: action.name };

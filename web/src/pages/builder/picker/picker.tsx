@@ -11,7 +11,7 @@ import { control } from "@/ui/field";
 import { CloseIcon, type Icon, icon, SearchIcon } from "@/ui/icons";
 import { ErrorState, SkeletonRows } from "@/ui/states";
 import { useActions } from "./actions";
-import { type Choice, operationChoices, search, stepChoices, triggerChoices } from "./choices";
+import { type Choice, operationChoices, search, serviceTriggerChoices, stepChoices, triggerChoices } from "./choices";
 
 export const SplitIcon = icon("M8 2v4M8 6c0 3-5 2-5 6M8 6c0 3 5 2 5 6M1.5 10.5 3 12l1.5-1.5M11.5 10.5 13 12l1.5-1.5");
 
@@ -34,7 +34,9 @@ function Panel({ adding }: { adding: Adding }) {
 	const trigger = adding.kind === "trigger";
 	const all = useMemo(
 		() =>
-			trigger ? triggerChoices : [...stepChoices(actions.data ?? []), ...operationChoices(integrations.data ?? [])],
+			trigger
+				? [...triggerChoices, ...serviceTriggerChoices(integrations.data ?? [])]
+				: [...stepChoices(actions.data ?? []), ...operationChoices(integrations.data ?? [])],
 		[trigger, actions.data, integrations.data],
 	);
 	const found = useMemo(() => search(all, typed), [all, typed]);
@@ -51,6 +53,9 @@ function Panel({ adding }: { adding: Adding }) {
 		editor.add(null);
 		focusAdded(editor);
 	};
+	/** The group of a choice, above its first one. The types of Stepmill itself need none. */
+	const headingOf = (choice: Choice, previous: Choice | undefined) =>
+		typed === "" && choice.group !== previous?.group && !triggerChoices.includes(choice) ? choice.group : undefined;
 	const onKeyDown = (event: KeyboardEvent) => {
 		const choice = found[at];
 		if (event.key === "ArrowDown") setAt(Math.min(found.length - 1, at + 1));
@@ -99,7 +104,7 @@ function Panel({ adding }: { adding: Adding }) {
 						key={choice.key}
 						id={`${list}-${index}`}
 						choice={choice}
-						heading={typed === "" && choice.group !== found[index - 1]?.group && !trigger ? choice.group : undefined}
+						heading={headingOf(choice, found[index - 1])}
 						active={index === at}
 						onPick={() => pick(choice)}
 					/>

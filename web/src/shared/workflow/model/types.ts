@@ -45,7 +45,15 @@ export interface Step {
 	readonly steps?: readonly Step[];
 }
 
-export type TriggerType = (typeof triggerTypeValues)[number];
+/** The types of Stepmill itself. */
+export type OwnTriggerType = (typeof triggerTypeValues)[number];
+
+/** Services have types of their own, such as gmail.new_message. */
+export type ServiceTriggerType = `${string}.${string}`;
+
+export type TriggerType = OwnTriggerType | ServiceTriggerType;
+
+export const isServiceTrigger = (type: string): type is ServiceTriggerType => type.includes(".");
 
 export interface Trigger {
 	readonly id: string;

@@ -14,7 +14,7 @@ export default function ListedControl({ plan, value, onChange, pointer }: FieldP
 	const [text, setText] = useState<string | null>(null);
 	// What was found by searching need not be in the list.
 	const [found, setFound] = useState<{ choice: Choice; of: string }>();
-	const step = useContext(ListingContext);
+	const owner = useContext(ListingContext);
 	const shown = textOf(value);
 	const listing = useChoices(plan, pointer, open || shown !== "", text ?? "");
 	const { choices } = listing;
@@ -35,7 +35,7 @@ export default function ListedControl({ plan, value, onChange, pointer }: FieldP
 				onOpenChange={setOpen}
 				onType={(next) => {
 					setText(next);
-					step?.setTyping(next === null ? null : inputPath(pointer, step.pointer).replace(/\/.*/, ""));
+					owner?.setTyping(next === null ? null : inputPath(pointer, owner.pointer).replace(/\/.*/, ""));
 					if (next !== null) onChange(typed(next, plan.whole !== undefined));
 				}}
 				onChoose={({ value: wanted }) => {

@@ -6,7 +6,6 @@ import { useConnection } from "@/shared/connections/data";
 import { useDebounced } from "@/shared/search/use-search";
 import type { JsonObject } from "@/shared/workflow/model";
 import type { FieldPlan, Listed } from "../form/plan";
-import type { JsonSchema } from "../form/schema";
 import { ListingContext } from "./context";
 import { blockedBy, dependencies, inputPath } from "./model";
 
@@ -40,9 +39,9 @@ interface Asked {
  * open. Nothing is asked for an input before it is wanted.
  */
 export function useListing(plan: FieldPlan, pointer: string, wanted: boolean, search = ""): Listing {
-	const step = useContext(ListingContext);
+	const owner = useContext(ListingContext);
 	const write = useMay("write");
-	const connection = useConnection(step?.connection);
+	const connection = useConnection(owner?.connection);
 	const { listed } = plan;
 	const input = useSettledInput(listed);
 	const now = JSON.stringify(ask());
@@ -68,16 +67,16 @@ export function useListing(plan: FieldPlan, pointer: string, wanted: boolean, se
 	};
 
 	function reason(): string | undefined {
-		if (!listed || !step) return undefined;
-		if (!step.connection) return "Choose a connection first.";
-		if (connection === null) return `There is no connection “${step.connection}”.`;
-		return blockedBy(listed, input, step.action.input_schema as JsonSchema);
+		if (!listed || !owner) return undefined;
+		if (!owner.connection) return "Choose a connection first.";
+		if (connection === null) return `There is no connection “${owner.connection}”.`;
+		return blockedBy(listed, input, owner.schema);
 	}
 
 	function ask(): Asked {
-		const operation = step?.action.name ?? "";
-		const service = operation.slice(0, operation.indexOf("."));
-		const given = listed && step ? dependencies(listed, input) : {};
+		const of = owner?.of ?? { operation: "" };
+		const [service] = ("trigger" in of ? of.trigger : of.operation).split(".");
+		const given = listed && owner ? dependencies(listed, input) : {};
 		const id = connection?.id ?? "";
 		// Of an account because a connection can be reconnected with another one. Several inputs share a list.
 		const key = [
@@ -90,17 +89,17 @@ export function useListing(plan: FieldPlan, pointer: string, wanted: boolean, se
 			given,
 			search,
 		];
-		const path = inputPath(pointer, step?.pointer ?? "");
-		return { key, id, body: { operation, input: path, with: given, ...(search !== "" && { search }) } };
+		const path = inputPath(pointer, owner?.pointer ?? "");
+		return { key, id, body: { ...of, input: path, with: given, ...(search !== "" && { search }) } };
 	}
 }
 
-/** The input of the step, as it was before somebody began to type in something that a list depends on. */
+/** The input, as it was before somebody began to type in something that a list depends on. */
 function useSettledInput(listed: Listed | undefined): JsonObject {
-	const step = useContext(ListingContext);
-	const input = step?.input ?? none;
+	const owner = useContext(ListingContext);
+	const input = owner?.input ?? none;
 	const [settled, setSettled] = useState(input);
-	if (step?.typing != null && listed?.dependsOn.includes(step.typing)) return settled;
+	if (owner?.typing != null && listed?.dependsOn.includes(owner.typing)) return settled;
 	if (settled !== input) setSettled(input);
 	return input;
 }

@@ -9,6 +9,8 @@ interface PartProps {
 
 /** How the settings of a type of trigger differ from the form that its schema gives. */
 export interface TriggerEditor {
+	/** Edits all settings, in place of the form that the schema gives. */
+	readonly Form?: ComponentType<PartProps>;
 	/** The fields in display order. */
 	readonly order?: readonly string[];
 	/** The fields that Before or After edit. */

@@ -7,13 +7,13 @@ import { SchemaForm } from "../form/form";
 import type { JsonSchema } from "../form/schema";
 import { Heading } from "../heading";
 import type { TriggerEditor } from "./editor";
-import { triggerEditors } from "./editors";
+import { triggerEditor } from "./editors";
 import { TriggerStatus } from "./trigger-status";
 
 /** TriggerForm edits a trigger, depending on its type. */
 export function TriggerForm({ trigger, pointer }: { trigger: Trigger; pointer: string }) {
 	const { name, lead } = triggerInfo(trigger.type);
-	const parts = triggerEditors[trigger.type] ?? {};
+	const parts = triggerEditor(trigger.type);
 	return (
 		<>
 			<Heading node={triggerNode(trigger.id)} id={trigger.id} pointer={pointer}>
@@ -23,7 +23,8 @@ export function TriggerForm({ trigger, pointer }: { trigger: Trigger; pointer: s
 				</div>
 			</Heading>
 			<div className="flex flex-col gap-4 px-4 pb-4">
-				{!parts.neverFires && <Members trigger={trigger} pointer={pointer} parts={parts} />}
+				{parts.Form && <parts.Form trigger={trigger} pointer={pointer} />}
+				{!parts.neverFires && !parts.Form && <Members trigger={trigger} pointer={pointer} parts={parts} />}
 			</div>
 			{parts.Section && <parts.Section trigger={trigger} />}
 			{!parts.neverFires && <TriggerStatus trigger={trigger} />}

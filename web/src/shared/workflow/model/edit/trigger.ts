@@ -1,4 +1,4 @@
-import { freshId, idPattern, idRule } from "../id";
+import { freshId, idFrom, idPattern, idRule } from "../id";
 import { omit } from "../json";
 import { set } from "../pointer";
 import { type Doc, type Edit, type Json, rejectEdit, type Trigger, type TriggerType, triggerNode } from "../types";
@@ -10,7 +10,10 @@ export type NewTrigger = {
 };
 
 export function addTrigger(doc: Doc, trigger: NewTrigger): Edit {
-	const id = freshId(trigger.id ?? trigger.type, new Set(doc.triggers.map((other) => other.id)));
+	const id = freshId(
+		trigger.id ?? idFrom(trigger.type.split(".").at(-1) ?? trigger.type),
+		new Set(doc.triggers.map((other) => other.id)),
+	);
 	const added: Trigger = { ...trigger, id };
 	return { doc: { ...doc, triggers: [...doc.triggers, added] }, select: [triggerNode(id)] };
 }
