@@ -21,11 +21,13 @@ func (i *Integration) ServicesField() (Field, bool) {
 }
 
 // ScopesOf returns the OAuth scopes of a connection: those of its way to authenticate, and
-// those of the services that were chosen in its fields.
+// those of the services that were chosen in its fields. Client credentials have only the
+// former: what an application may do is granted at the service, and scopes are those of
+// people.
 func (i *Integration) ScopesOf(a *Auth, fields map[string]string) []string {
 	out := slices.Concat(a.Scopes, i.Scopes)
 	field, ok := i.ServicesField()
-	if !ok {
+	if !ok || a.Kind == OAuth2 && !a.NeedsConsent() {
 		return out
 	}
 	chosen := splitServices(fields[field.Name])

@@ -24,6 +24,7 @@ connection:
       token_url: https://suite.example/token
       client_auth: body
       scopes: [openid]
+    - {id: application, kind: oauth2, label: Application, token_url: "https://suite.example/token", client_auth: body, scopes: [.default]}
     - {kind: bearer, label: Token}
   hosts: [suite.example]
   test: {url: "https://suite.example/me"}
@@ -75,6 +76,10 @@ func TestServicesOfAConnection(t *testing.T) {
 		if diff := cmp.Diff(want, whole.ScopesOf(way, map[string]string{"services": value})); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", value, diff)
 		}
+	}
+	application, _ := whole.Connection.Find("application")
+	if diff := cmp.Diff([]string{".default"}, whole.ScopesOf(application, map[string]string{"services": "mail"})); diff != "" {
+		t.Errorf("client credentials (-want +got):\n%s", diff)
 	}
 	field, _ := whole.ServicesField()
 	for value, valid := range map[string]bool{"": false, "mail": true, "mail calendar": true, "mail,calendar": true, "Mail": false, "mail tables": false} {
