@@ -9,6 +9,7 @@ export async function read(incoming, body, base) {
   if (type.startsWith("multipart/form-data")) out.multipart = multipart(type, body);
   else if (type.includes("json") && text !== "") out.json = JSON.parse(text);
   else if (type.startsWith("application/x-www-form-urlencoded")) out.form = fields(new URLSearchParams(text));
+  else if (body.length > 10_000) out.size = body.length;
   else if (text !== "") out.text = text;
   return out;
 }
