@@ -4,6 +4,8 @@ import { CustomFetchHandler, HeadersInspectionHandler, ParametersNameDecodingHan
 import { GraphRequestAdapter } from "@microsoft/msgraph-sdk";
 import { AuthenticationHandler, Client, FileUpload, LargeFileUploadTask } from "@microsoft/microsoft-graph-client";
 import { createGraphClientFactory, defaultUrlReplacementPairs } from "@microsoft/msgraph-sdk-core";
+import { DefaultHeaders, DefaultInit, graphfi } from "@pnp/graph";
+import { BrowserFetch, DefaultParse, InjectHeaders } from "@pnp/queryable";
 
 /**
  * adapter returns what sends the requests of the client: to Graph with the token, and
@@ -49,21 +51,30 @@ export async function list(builder, parameters, { limit = 100, all }, size = 100
 }
 
 /**
- * upload sends a file in parts to the address of a session, with the task for it in the
- * older client: that of the generated one needs ranges that Graph does not return.
+ * oldClient returns the client before the generated one, which adds the token to requests
+ * to Graph only.
  * @param {import("./service.d.ts").Environment} environment
- * @param {any} session
- * @param {{name: string, content: Buffer}} file
  */
-export async function upload({ at, secrets }, session, file, rangeSize) {
+export function oldClient({ at, secrets }) {
   const authentication = new AuthenticationHandler({ getAccessToken: async () => secrets.access_token });
   authentication.setNext({
     async execute(context) {
       context.response = await fetch(at(String(context.request)), context.options);
     },
   });
-  const client = Client.initWithMiddleware({ middleware: authentication });
-  const url = session.uploadUrl.replace(at("https://"), "https://"); // it knows only https
+  return Client.initWithMiddleware({ middleware: authentication });
+}
+
+/**
+ * upload sends a file in parts to the address of a session, with the task for it in the
+ * older client: that of the generated one needs ranges that Graph does not return.
+ * @param {import("./service.d.ts").Environment} environment
+ * @param {any} session
+ * @param {{name: string, content: Buffer}} file
+ */
+export async function upload(environment, session, file, rangeSize) {
+  const client = oldClient(environment);
+  const url = session.uploadUrl.replace(environment.at("https://"), "https://"); // it knows only https
   const content = new FileUpload(file.content, file.name, file.content.length);
   await new LargeFileUploadTask(client, content, { url, expiry: new Date(session.expirationDateTime ?? Date.now()) }, { rangeSize }).upload();
 }
@@ -73,4 +84,28 @@ export async function send(sender, method, url, headers = {}) {
   const request = new RequestInformation(HttpMethod[method], url);
   for (const [name, value] of Object.entries(headers)) request.headers.add(name, value);
   return sender.sendPrimitive(request, "ArrayBuffer", undefined);
+}
+
+/**
+ * pnp returns PnPjs, which people use for drives and workbooks: Microsoft's generated
+ * client for TypeScript does not have them.
+ * @param {import("./service.d.ts").Environment} environment
+ */
+export function pnp({ at, secrets }) {
+  return graphfi().using(
+    DefaultInit(at("https://graph.microsoft.com/v1.0")),
+    DefaultHeaders(),
+    DefaultParse(),
+    BrowserFetch(),
+    InjectHeaders({ Authorization: `Bearer ${secrets.access_token}` }),
+  );
+}
+
+/** listPages reads pages of PnPjs until there are enough items. */
+export async function listPages(collection, { limit = 100, all }, size = 200) {
+  let count = 0;
+  for await (const page of collection.top(all ? size : Math.min(limit, size))) {
+    count += page.length;
+    if (!all && count >= limit) return;
+  }
 }
