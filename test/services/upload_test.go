@@ -78,7 +78,7 @@ func (d *drive) put(w http.ResponseWriter, contentRange string, body []byte) {
 }
 
 // connectGoogle makes a connection with a service account.
-func connectGoogle(t *testing.T, c *harness.Client) {
+func connectGoogle(t *testing.T, c *harness.Client, service string) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -96,7 +96,7 @@ func connectGoogle(t *testing.T, c *harness.Client) {
 		t.Fatal(err)
 	}
 	c.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{
-		"name": "office", "integration": "google", "auth": "service_account", "fields": map[string]any{"key": string(file), "services": "google_drive"},
+		"name": "office", "integration": "google", "auth": "service_account", "fields": map[string]any{"key": string(file), "services": service},
 	})
 }
 
@@ -108,7 +108,7 @@ func TestUploadContinuesAfterKill(t *testing.T) {
 	held := service.held
 	network, dir := newInternet(t, service.ServeHTTP), t.TempDir()
 	s := network.startIn(t, dir)
-	connectGoogle(t, s.Client)
+	connectGoogle(t, s.Client, "google_drive")
 	content := bytes.Repeat([]byte("0123456789abcdef"), 20<<20/16)
 	response, err := s.Open(t.Context(), http.MethodPost, "/v1/files?name=film.mp4", bytes.NewReader(content), "Content-Type", "video/mp4")
 	if err != nil {
