@@ -64,7 +64,7 @@ func TestIntegrations(t *testing.T) {
 		"Airtable sheet":    "airtable", // a keyword
 		"post_message":      "slack",
 		"Direct SLACK":      "slack", // the title of an operation
-		"crm pipe":          "pipedrive",
+		"crm pipedr":        "pipedrive",
 		"nobody knows this": "",
 	} {
 		found, err := app.Integrations(strings.Fields(words))
