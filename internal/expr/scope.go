@@ -21,6 +21,13 @@ func NewScope(roots map[string][]string) *Scope {
 	return &Scope{roots: maps.Clone(roots)}
 }
 
+// With returns the scope with a further name, which can have any value.
+func (s *Scope) With(name string) *Scope {
+	roots := maps.Clone(s.roots)
+	roots[name] = nil
+	return &Scope{roots: roots}
+}
+
 // Compile compiles a bare expression. See [Compile].
 func (s *Scope) Compile(source string) (*Program, error) {
 	c, err := compile(source, start(), s)

@@ -12,7 +12,7 @@ const upload = shop + `
 operations:
   upload:
     title: Upload
-    input: {file: {type: file, required: true}, to: {type: string}}
+    input: {file: {type: file, required: true}, files: {type: list, items: {type: file}}, to: {type: string}}
 `
 
 func TestCallsWithFiles(t *testing.T) {
@@ -20,6 +20,7 @@ func TestCallsWithFiles(t *testing.T) {
 	for _, tc := range []struct{ call, want string }{
 		{`{method: PUT, path: /f, raw: "${{ chunk.data }}", chunk: {file: input.file, size: 5, next: chunk.end + 1, ask: {path: /f}}}`, ""},
 		{`{method: POST, path: /f, json: {data: {$base64: {$mime: {to: "${{ input.to }}"}}}}}`, ""},
+		{`{method: POST, path: /f, json: {files: {$each: input.files, as: {name: "${{ item.name }}", data: {$base64: "${{ item }}"}}}}}`, ""},
 		{`{path: /f, blobs: ["data[].image", "[]"], file_name: a.png}`, ""},
 
 		{`{path: /f, raw: "${{ chunk.data }}"}`, "unknown name chunk"},
@@ -33,6 +34,11 @@ func TestCallsWithFiles(t *testing.T) {
 		{`{path: /f, raw: {$mime: {subjekt: a}}}`, `/request/raw/$mime/subjekt: "subjekt" is unknown (did you mean "subject"?)`},
 		{`{path: /f, raw: {$mime: text}}`, "/request/raw/$mime: must be an object"},
 		{`{path: /f, raw: {$mime: {}, prefix: a}}`, "/request/raw/$mime: must be an object, the only member of the one around it"},
+		{`{path: /f, json: {files: {$each: input.files}}}`, "/request/json/files: needs $each, an expression that returns a list, and as"},
+		{`{path: /f, json: {files: {$each: [a], as: b}}}`, "/request/json/files: needs $each"},
+		{`{path: /f, json: {files: {$each: input.files, as: b, to: c}}}`, "/request/json/files: needs $each"},
+		{`{path: /f, json: {files: {$each: item, as: b}}}`, "/request/json/files/$each: unknown name item"},
+		{`{path: /f, json: {files: {$each: input.files, as: "${{ items }}"}}}`, "/request/json/files/as: unknown name items"},
 		{`{path: /f, blobs: [data.]}`, `/request/blobs/0: "data." is not a path`},
 		{`{path: /f, blobs: [data], response: text}`, "/request/blobs: are files inside of JSON, but the response is text"},
 		{`{path: /f, file_name: a.png}`, "/request/file_name: needs response: file, or blobs"},

@@ -15,7 +15,9 @@ type Value struct {
 	template *expr.Template // of a string
 	members  []member       // of an object, ordered by name
 	items    []*Value       // of a list
-	base64   *Value         // of an object {$base64: file, prefix: text}
+	each     *expr.Program  // of an object {$each: list, as: value}
+	as       *Value
+	base64   *Value // of an object {$base64: file, prefix: text}
 	prefix   string
 	mime     *Value // of an object {$mime: message}
 	constant any
@@ -65,6 +67,8 @@ func (v *Value) eval(env *expr.Env) (any, error) {
 			}
 		}
 		return out, nil
+	case v.each != nil:
+		return v.evalEach(env)
 	case v.base64 != nil:
 		return v.evalBase64(env)
 	case v.mime != nil:
@@ -73,6 +77,28 @@ func (v *Value) eval(env *expr.Env) (any, error) {
 		return Message{object}, err
 	}
 	return v.constant, nil
+}
+
+// evalEach renders the value for each item of a list. Nil is no list.
+func (v *Value) evalEach(env *expr.Env) (any, error) {
+	value, err := v.each.Eval(env, answerBudget)
+	if value == nil || err != nil {
+		return nil, err
+	}
+	list, isList := value.([]any)
+	if !isList {
+		return nil, fmt.Errorf("$each needs a list, not %T", value)
+	}
+	out := make([]any, len(list))
+	for i, item := range list {
+		inner := *env
+		inner.Values = maps.Clone(env.Values)
+		inner.Values[itemName] = item
+		if out[i], err = v.as.eval(&inner); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func (v *Value) evalBase64(env *expr.Env) (any, error) {
@@ -91,11 +117,16 @@ func (v *Value) evalBase64(env *expr.Env) (any, error) {
 // than what workflows usually pass on.
 var answerBudget = expr.Budget{Steps: 4 << 20, Memory: 48 << 20, Result: 8 << 20}
 
-// Members that mark an object as something else: a file inside JSON, or an e-mail message.
+// Members that mark an object as something else: a value for each item of a list, a file
+// inside JSON, or an e-mail message.
 const (
+	eachMember   = "$each"
 	base64Member = "$base64"
 	mimeMember   = "$mime"
 )
+
+// itemName is the item of the list in a value for each of them.
+const itemName = "item"
 
 // value compiles JSON.
 func (p *parser) value(pointer string, source any, scope *expr.Scope) *Value {
@@ -107,6 +138,9 @@ func (p *parser) value(pointer string, source any, scope *expr.Scope) *Value {
 		}
 		return &Value{template: compiled}
 	case map[string]any:
+		if source[eachMember] != nil {
+			return p.each(pointer, source, scope)
+		}
 		if source[base64Member] != nil {
 			return p.base64(pointer, source, scope)
 		}
@@ -126,6 +160,18 @@ func (p *parser) value(pointer string, source any, scope *expr.Scope) *Value {
 		return out
 	}
 	return &Value{constant: source}
+}
+
+func (p *parser) each(pointer string, source map[string]any, scope *expr.Scope) *Value {
+	list, ok := source[eachMember].(string)
+	if !ok || source["as"] == nil || len(source) > 2 {
+		p.failf(pointer, "needs %s, an expression that returns a list, and as, the value for each item", eachMember)
+		return &Value{}
+	}
+	return &Value{
+		each: p.program(at(pointer, eachMember), list, scope),
+		as:   p.value(at(pointer, "as"), source["as"], scope.With(itemName)),
+	}
 }
 
 func (p *parser) base64(pointer string, source map[string]any, scope *expr.Scope) *Value {

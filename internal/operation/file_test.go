@@ -211,6 +211,34 @@ operations:
       json: {raw: {$base64: {$mime: {to: "${{ input.to }}", subject: Hello, text: Hi, attachments: "${{ input.file }}"}}, prefix: "mime:"}}
 `
 
+const attachments = `
+operations:
+  attach:
+    title: Attach
+    input: {files: {type: list, items: {type: file}}}
+    request: {method: POST, path: /files, json: {files: {$each: input.files, as: {name: "${{ item.name }}", size: "${{ item.none }}", data: {$base64: "${{ item }}"}}}}}
+`
+
+func TestFilesInJSON(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, attachments, answer(200, `{}`), answer(200, `{}`), answer(200, `{}`))
+	req, files := upload()
+	for _, tc := range []struct {
+		files any
+		want  string
+	}{
+		{[]any{files.Add("a.txt", "text/plain", "first"), files.Add("b.txt", "text/plain", "second")}, `{"files":[{"data":"Zmlyc3Q=","name":"a.txt"},{"data":"c2Vjb25k","name":"b.txt"}]}`},
+		{[]any{}, `{"files":[]}`},
+		{nil, `{}`},
+	} {
+		req.Input = map[string]any{"files": tc.files}
+		if _, _, err := h.run(t, "attach", req); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "body", h.service.bodies[len(h.service.bodies)-1], tc.want)
+	}
+}
+
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, mails, answer(200, `{}`), answer(200, `{}`))
