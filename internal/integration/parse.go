@@ -30,7 +30,7 @@ var (
 // Categories returns the categories that an integration can have.
 func Categories() []string {
 	return []string{
-		"commerce", "communication", "crm", "data", "development", "files", "finance",
+		"ai", "commerce", "communication", "crm", "data", "development", "files", "finance",
 		"marketing", "productivity", "social", "support",
 	}
 }

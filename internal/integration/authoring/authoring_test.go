@@ -130,7 +130,7 @@ func TestLintReports(t *testing.T) {
 		{"tests that cannot be read", "name: a bag", "nam: a bag", `all/acme/tests.yaml:7:7: /operations/add/1/nam: unknown field "nam" (did you mean "name"?)`},
 		{
 			"several files", "category: communication", "category: comunication",
-			`all/acme_mail/integration.yaml:3:11: /category: "comunication" is unknown (did you mean "communication"?): use one of commerce, communication, crm, data, development, files, finance, marketing, productivity, social, support`,
+			`all/acme_mail/integration.yaml:3:11: /category: "comunication" is unknown (did you mean "communication"?): use one of ai, commerce, communication, crm, data, development, files, finance, marketing, productivity, social, support`,
 		},
 		{"a provider that does not exist", "of: acme", "of: acne", `all/acme_mail/integration.yaml:6:18: /connection/of: there is no integration "acne" with connections of its own`},
 		{"a folder with another name", "-- all/sheets/", "-- all/tables/", `all/tables/integration.yaml:1:5: /id: is "sheets", but the folder is tables: they must be equal`},

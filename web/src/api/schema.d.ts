@@ -17128,7 +17128,7 @@ export interface operations {
                  * @description Returns only integrations of this category.
                  * @example development
                  */
-                category?: "commerce" | "communication" | "crm" | "data" | "development" | "files" | "finance" | "marketing" | "productivity" | "social" | "support";
+                category?: "ai" | "commerce" | "communication" | "crm" | "data" | "development" | "files" | "finance" | "marketing" | "productivity" | "social" | "support";
                 /**
                  * @description Returns only integrations whose name, id, category or keywords contain all of these words. Words are matched as in `GET /v1/search`.
                  * @example git
