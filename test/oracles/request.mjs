@@ -24,7 +24,7 @@ function fields(params) {
   return out;
 }
 
-// multipart returns the parts of a body: texts, and files as objects.
+// multipart returns the parts of a body: texts, and files as objects. One that is repeated is a list.
 function multipart(type, body) {
   const [, boundary] = /boundary="?([^";]+)/.exec(type);
   const out = {};
@@ -33,7 +33,9 @@ function multipart(type, body) {
     const parameter = (name) => new RegExp(`[; ]${name}="?([^";\r\n]*)`, "i").exec(head)?.[1];
     const filename = parameter("filename");
     const contentType = /content-type: *([^\r\n]*)/i.exec(head)?.[1];
-    out[parameter("name")] = filename === undefined ? content : { filename, type: contentType, text: content };
+    const value = filename === undefined ? content : { filename, type: contentType, text: content };
+    const name = parameter("name");
+    out[name] = name in out ? [out[name], value].flat() : value;
   }
   return out;
 }

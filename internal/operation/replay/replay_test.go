@@ -164,3 +164,31 @@ func TestParseRejects(t *testing.T) {
 		}
 	}
 }
+
+// A part of a form that is repeated is a list, and one that is missing is noticed.
+func TestRepeatedParts(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ parts, want string }{
+		{`{name: Box, tags: [a, b, c], files: [{filename: a.txt, type: text/plain; charset=utf-8, text: A}, {filename: b.txt, type: text/plain; charset=utf-8, text: B}]}`, ""},
+		{`{name: Box, tags: [a, b], files: [{filename: a.txt, type: text/plain; charset=utf-8, text: A}, {filename: b.txt, type: text/plain; charset=utf-8, text: B}]}`, "request 1: the multipart body is not as expected:\n  /tags/2: is \"c\", but nothing is expected"},
+	} {
+		i, tests := parse(t, acme+`
+  upload:
+    title: Upload
+    input: {tags: {type: list, items: {type: string}}, files: {type: list, items: {type: file}}}
+    request: {method: POST, path: /files, multipart: {name: Box, tags: "${{ input.tags }}", files: "${{ input.files }}"}}
+`, `
+operations:
+  upload:
+    - name: two files
+      input: {tags: [a, b, c], files: [{$file: a.txt}, {$file: b.txt}]}
+      files: {a.txt: A, b.txt: B}
+      exchanges: [{request: {method: POST, url: "https://acme.example/files", multipart: `+tc.parts+`}, answer: {json: {}}}]
+      output: {}
+`)
+		results := replay.Run(t.Context(), nil, i, tests, nil, nil)
+		if len(results) != 1 || results[0].Problem != tc.want {
+			t.Errorf("%+v, want %q", results, tc.want)
+		}
+	}
+}

@@ -98,7 +98,7 @@ func exchangeTypes() typeschema.Types {
 				"headers":   "Headers of the request, which can have others.",
 				"json":      "The body as JSON.",
 				"form":      "The body as a form.",
-				"multipart": "The body as a form with files: text, or {filename, type, text}.",
+				"multipart": "The body as a form with files: text, or {filename, type, text}. A part that is repeated is a list.",
 				"text":      "The body as text.",
 				"message":   "The body as an e-mail message.",
 				"size":      "The length of the body, whose bytes do not count.",

@@ -261,7 +261,8 @@ func bodyOf(r egress.Request) ([]byte, error) {
 	return read, errors.Join(err, body.Close())
 }
 
-// readMultipart returns the parts of a body: texts, and files as objects.
+// readMultipart returns the parts of a body: texts, and files as objects. One that is
+// repeated is a list.
 func readMultipart(contentType string, body []byte) (map[string]any, error) {
 	_, params, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -285,7 +286,14 @@ func readMultipart(contentType string, body []byte) (map[string]any, error) {
 		if name := part.FileName(); name != "" {
 			value = map[string]any{"filename": name, "type": part.Header.Get("Content-Type"), "text": string(content)}
 		}
-		out[part.FormName()] = value
+		switch before := out[part.FormName()].(type) {
+		case nil:
+			out[part.FormName()] = value
+		case []any:
+			out[part.FormName()] = append(before, value)
+		default:
+			out[part.FormName()] = []any{before, value}
+		}
 	}
 }
 
