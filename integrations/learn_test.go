@@ -15,6 +15,7 @@ import (
 func TestLearn(t *testing.T) {
 	t.Parallel()
 	const sites = `[{"id": "1324", "name": "Acme", "url": "https://acme.atlassian.net"}, {"id": "77", "url": "https://other.atlassian.net"}]`
+	const indexes = `{"indexes": [{"name": "articles", "host": "articles-4zo0ijk.svc.aped-4627-b74a.pinecone.io"}, {"name": "news", "host": "news-4zo0ijk.svc.aped-4627-b74a.pinecone.io"}]}`
 	const tenants = `[{"tenantId": "fe79", "tenantName": "Demo Company (NZ)"}]`
 	for _, tc := range []struct {
 		integration, auth string
@@ -54,6 +55,18 @@ func TestLearn(t *testing.T) {
 		{
 			integration: "microsoft", auth: "client_credentials", test: `{"value": [{"id": "84841066", "displayName": "Contoso"}]}`,
 			want: map[string]string{"label": "Contoso", "account": "84841066"},
+		},
+		{
+			integration: "pinecone", auth: "api_key", test: indexes,
+			want: map[string]string{"index_host": "articles-4zo0ijk.svc.aped-4627-b74a.pinecone.io", "label": "articles"},
+		},
+		{
+			integration: "pinecone", auth: "api_key", fields: map[string]string{"index": "news"}, test: indexes,
+			want: map[string]string{"index_host": "news-4zo0ijk.svc.aped-4627-b74a.pinecone.io", "label": "news"},
+		},
+		{
+			integration: "pinecone", auth: "api_key", test: `{"indexes": []}`,
+			want: map[string]string{"label": "API key"},
 		},
 		{
 			integration: "pipedrive", auth: "oauth2", token: `{"api_domain": "https://acme.pipedrive.com"}`, test: `{"data": {"email": "ada@example.com", "company_id": 12}}`,
