@@ -8,3 +8,9 @@ import "embed"
 //
 //go:embed */integration.yaml */tests.yaml
 var Files embed.FS
+
+// Index has the manifests as JSON, with an outline of their operations and triggers only.
+// `go test ./integrations -update` writes it.
+//
+//go:embed index.json
+var Index []byte

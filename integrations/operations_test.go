@@ -21,7 +21,7 @@ func TestOperations(t *testing.T) {
 	t.Parallel()
 	all := catalog(t)
 	for _, i := range all.List() {
-		if len(i.Operations) == 0 {
+		if len(i.Operations()) == 0 {
 			continue
 		}
 		t.Run(i.ID, func(t *testing.T) {
@@ -63,7 +63,7 @@ func tests(t *testing.T, id string) *replay.Tests {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for _, i := range catalog(t).List() {
-		for _, o := range i.Operations {
+		for _, o := range i.Operations() {
 			if o.Option == nil || o.Output != nil { // its output need not be the items
 				continue
 			}

@@ -7,9 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/integration"
-	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/search"
 )
@@ -86,13 +84,13 @@ func showIntegration(i *integration.Integration) integrationBody {
 		Connection: i.ConnectedAs(), Auth: []integrationAuth{}, Hosts: i.HostPatterns(), Operations: []integrationOperation{},
 		Triggers: []integrationTrigger{},
 	}
-	for _, o := range i.Operations {
+	for _, o := range i.OperationOutlines() {
 		if !o.Hidden {
-			body.Operations = append(body.Operations, integrationOperation{operation.Name(i, &o), o.Title, orNull(o.Summary), o.Deprecated})
+			body.Operations = append(body.Operations, integrationOperation{i.ID + "." + o.Name, o.Title, orNull(o.Summary), o.Deprecated})
 		}
 	}
-	for _, t := range i.Triggers {
-		body.Triggers = append(body.Triggers, showIntegrationTrigger(i, &t))
+	for _, t := range i.TriggerOutlines() {
+		body.Triggers = append(body.Triggers, showIntegrationTrigger(i, t))
 	}
 	for _, a := range i.Connection.Auth {
 		body.Auth = append(body.Auth, integrationAuth{
@@ -105,8 +103,8 @@ func showIntegration(i *integration.Integration) integrationBody {
 	return body
 }
 
-func showIntegrationTrigger(i *integration.Integration, t *integration.Trigger) integrationTrigger {
-	return integrationTrigger{i.ID + "." + t.Name, t.Title, orNull(t.Summary), clock.FormatDuration(t.Poll.Every), t.Deprecated}
+func showIntegrationTrigger(i *integration.Integration, t integration.Outline) integrationTrigger {
+	return integrationTrigger{i.ID + "." + t.Name, t.Title, orNull(t.Summary), t.Every, t.Deprecated}
 }
 
 func showIntegrationField(f integration.Field) integrationField {
@@ -184,7 +182,7 @@ func (s *Server) getIntegrationTrigger(_ context.Context, in *integrationTrigger
 	if err != nil {
 		return nil, err
 	}
-	body := integrationTriggerDetail{showIntegrationTrigger(of, t), of.ConnectedAs(), json.RawMessage(t.InputSchema()), nil}
+	body := integrationTriggerDetail{showIntegrationTrigger(of, t.Outline()), of.ConnectedAs(), json.RawMessage(t.InputSchema()), nil}
 	if body.Sample, err = s.Triggers.SampleOf(body.Type); err != nil {
 		return nil, err
 	}

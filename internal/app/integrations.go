@@ -96,12 +96,12 @@ func Integrations(words []string) ([]Integration, error) {
 	out := []Integration{}
 	for _, i := range catalog.List() {
 		entry := i.Entry()
-		for _, o := range i.Operations {
+		for _, o := range i.OperationOutlines() {
 			if !o.Hidden {
 				entry.Text = append(entry.Text, o.Name, o.Title)
 			}
 		}
-		for _, t := range i.Triggers {
+		for _, t := range i.TriggerOutlines() {
 			entry.Text = append(entry.Text, t.Name, t.Title)
 		}
 		if !query.Matches(entry) {
@@ -164,7 +164,7 @@ func showIntegration(i *integration.Integration) (Integration, error) {
 	if err != nil {
 		return Integration{}, err
 	}
-	for _, o := range i.Operations {
+	for _, o := range i.Operations() {
 		if o.Hidden {
 			continue
 		}
@@ -177,7 +177,7 @@ func showIntegration(i *integration.Integration) (Integration, error) {
 			Input: json.RawMessage(o.InputSchema()), Inputs: showInputs(i, "", o.Input), Example: example,
 		})
 	}
-	for _, t := range i.Triggers {
+	for _, t := range i.Triggers() {
 		example, err := example(i, "type", t.Name, tests.TriggerExample(t.Name))
 		if err != nil {
 			return Integration{}, err

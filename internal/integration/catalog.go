@@ -20,11 +20,14 @@ type Catalog struct {
 }
 
 // Builtin returns the catalog of the integrations that are part of the product.
-var Builtin = sync.OnceValues(func() (*Catalog, error) { return Load(integrations.Files) })
+var Builtin = sync.OnceValues(func() (*Catalog, error) { return LoadIndexed(integrations.Files, integrations.Index) })
+
+// manifestFile is the name of the file with a manifest.
+const manifestFile = "integration.yaml"
 
 // Load reads the manifests <id>/integration.yaml of a folder.
 func Load(folder fs.FS) (*Catalog, error) {
-	files, err := fs.Glob(folder, "*/integration.yaml")
+	files, err := fs.Glob(folder, "*/"+manifestFile)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +39,12 @@ func Load(folder fs.FS) (*Catalog, error) {
 		}
 		l.read(file, text)
 	}
+	return l.finish()
+}
+
+// finish compiles the manifests that use the connections of others, and returns the
+// catalog.
+func (l *loader) finish() (*Catalog, error) {
 	for _, file := range slices.Sorted(maps.Keys(l.sharing)) {
 		l.compile(file, l.sharing[file])
 	}
@@ -58,12 +67,17 @@ func (l *loader) read(file string, text []byte) {
 	if err == nil {
 		err = d.checkFolder(path.Dir(file))
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		l.report(file, err)
-	case d.manifest.Connection.Of != "":
+		return
+	}
+	l.add(file, d)
+}
+
+func (l *loader) add(file string, d *decoded) {
+	if d.manifest.Connection.Of != "" {
 		l.sharing[file] = d
-	default:
+	} else {
 		l.compile(file, d)
 	}
 }

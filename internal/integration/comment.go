@@ -7,6 +7,9 @@ import "strings"
 // expressions only inside of brackets or quotes, so one that is cut off is never valid, and
 // a comment after a valid expression is just that.
 func (p *parser) cutOff(pointer, source string) string {
+	if p.document == nil {
+		return ""
+	}
 	line, column, ok := p.document.At(pointer)
 	if !ok {
 		return ""

@@ -12,7 +12,9 @@ import (
 type decoded struct {
 	manifest manifest
 	text     []byte
-	document *strictyaml.Document
+	document *strictyaml.Document // nil for an outline
+	// outline is set if only the outline of the operations and triggers is known.
+	outline bool
 }
 
 func decode(data []byte) (*decoded, error) {

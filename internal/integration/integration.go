@@ -26,14 +26,14 @@ type Integration struct {
 	// Scopes are the OAuth scopes that its operations need beside those of Of.
 	Scopes []string
 	// Errors are those of every call, after its own.
-	Errors     []ErrorRule
-	Rates      []Rate
-	Operations []Operation // in the order of the file
-	Triggers   []Trigger
+	Errors []ErrorRule
+	Rates  []Rate
 
-	hosts     []string       // of a custom connection, as they were entered
-	services  []*Integration // those that use its connections
-	variables variables
+	operations, triggers []Outline
+	detail               func() detail
+	hosts                []string       // of a custom connection, as they were entered
+	services             []*Integration // those that use its connections
+	variables            variables
 }
 
 // ConnectedAs returns the id of the integration that the connections belong to.

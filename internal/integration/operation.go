@@ -194,19 +194,17 @@ func errorKinds() []string {
 }
 
 // OperationNames returns the names of the operations, in the order of the file.
-func (i *Integration) OperationNames() []string {
-	var out []string
-	for _, o := range i.Operations {
-		out = append(out, o.Name)
-	}
-	return out
-}
+func (i *Integration) OperationNames() []string { return outlineNames(i.operations) }
 
 // FindOperation returns the operation with a name.
 func (i *Integration) FindOperation(name string) (*Operation, bool) {
-	for n := range i.Operations {
-		if i.Operations[n].Name == name {
-			return &i.Operations[n], true
+	if !findOutline(i.operations, name) {
+		return nil, false
+	}
+	operations := i.Operations()
+	for n := range operations {
+		if operations[n].Name == name {
+			return &operations[n], true
 		}
 	}
 	return nil, false

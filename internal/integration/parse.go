@@ -46,7 +46,7 @@ func Parse(data []byte, find func(id string) (*Integration, bool)) (*Integration
 }
 
 func (d *decoded) compile(find func(id string) (*Integration, bool)) (*Integration, error) {
-	p := &parser{document: d.document, text: d.text}
+	p := &parser{document: d.document, text: d.text, outline: d.outline}
 	out := p.compile(&d.manifest, find)
 	if p.errs != nil {
 		return nil, p.errs
@@ -57,6 +57,7 @@ func (d *decoded) compile(find func(id string) (*Integration, bool)) (*Integrati
 // parser checks a manifest and compiles it.
 type parser struct {
 	document *strictyaml.Document
+	outline  bool              // only the outline of the operations is known
 	text     []byte            // of the manifest
 	bare     map[string]string // bare expressions by their pointer
 	errs     Errors
@@ -84,7 +85,10 @@ func (p *parser) compile(m *manifest, find func(id string) (*Integration, bool))
 func at(parent string, members ...string) string { return parent + jsonpointer.Of(members...) }
 
 func (p *parser) failf(pointer, format string, args ...any) {
-	line, column, _ := p.document.At(pointer)
+	line, column := 0, 0
+	if p.document != nil {
+		line, column, _ = p.document.At(pointer)
+	}
 	p.errs = append(p.errs, &Error{Line: line, Column: column, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -147,8 +151,12 @@ func (p *parser) integration(m *manifest, of *Integration) *Integration {
 		r.Of = m.ID
 		out.Rates = append(out.Rates, r)
 	}
-	out.Operations = p.operations(m)
-	out.Triggers = p.triggers(m, out.Operations)
+	out.outline(m)
+	if !p.outline {
+		operations := p.operations(m)
+		found := detail{operations, p.triggers(m, operations)}
+		out.detail = func() detail { return found }
+	}
 	out.variables = p.shared
 	return out
 }

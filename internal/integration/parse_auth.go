@@ -100,7 +100,7 @@ func (p *parser) apply(pointer string, a *manifestApply, names variables) Apply 
 	if len(a.Headers)+len(a.Query) == 0 && a.Basic == nil && a.Path == "" {
 		p.failf(pointer, "says nothing: use headers, query, basic or path")
 	}
-	if a.Path != "" && !bytes.Contains(p.document.JSON, []byte(AuthSegment)) {
+	if a.Path != "" && !p.outline && !bytes.Contains(p.document.JSON, []byte(AuthSegment)) {
 		p.failf(at(pointer, "path"), "needs %s in base_url or in paths, which it replaces", AuthSegment)
 	}
 	return out

@@ -3,6 +3,7 @@ package integration
 import (
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/suggest"
@@ -51,9 +52,13 @@ const shortestPoll = 10 * time.Second
 
 // FindTrigger returns the trigger with a name.
 func (i *Integration) FindTrigger(name string) (*Trigger, bool) {
-	for n := range i.Triggers {
-		if i.Triggers[n].Name == name {
-			return &i.Triggers[n], true
+	if !findOutline(i.triggers, name) {
+		return nil, false
+	}
+	triggers := i.Triggers()
+	for n := range triggers {
+		if triggers[n].Name == name {
+			return &triggers[n], true
 		}
 	}
 	return nil, false
@@ -68,12 +73,11 @@ func (i *Integration) GetTrigger(name string) (*Trigger, error) {
 }
 
 // TriggerNames returns the names of the triggers, in the order of the file.
-func (i *Integration) TriggerNames() []string {
-	var out []string
-	for _, t := range i.Triggers {
-		out = append(out, t.Name)
-	}
-	return out
+func (i *Integration) TriggerNames() []string { return outlineNames(i.triggers) }
+
+// Outline returns what lists show of the trigger.
+func (t *Trigger) Outline() Outline {
+	return Outline{Name: t.Name, Title: t.Title, Summary: t.Summary, Every: clock.FormatDuration(t.Poll.Every), Deprecated: t.Deprecated}
 }
 
 // InputSchema returns the JSON Schema of the settings of the trigger, like that of the

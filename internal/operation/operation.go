@@ -34,9 +34,9 @@ func (a *Actions) Integrations() *integration.Catalog { return a.integrations }
 func (a *Actions) Names() []string {
 	var out []string
 	for _, i := range a.integrations.List() {
-		for _, o := range i.Operations {
+		for _, o := range i.OperationOutlines() {
 			if !o.Hidden {
-				out = append(out, Name(i, &o))
+				out = append(out, i.ID+"."+o.Name)
 			}
 		}
 	}

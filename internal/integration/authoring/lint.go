@@ -33,7 +33,7 @@ func (s *Set) Lint() (problems integration.Errors, count int) {
 // lintTests returns what is wrong with the tests, and which operations have none.
 func (s *source) lintTests(i *integration.Integration, tests *replay.Tests) integration.Errors {
 	if tests == nil {
-		if len(i.Operations) == 0 {
+		if len(i.Operations()) == 0 {
 			return nil // without operations there are no triggers either
 		}
 		return integration.Errors{s.problemAt("/operations", "have no tests: add the file %s", s.shown(testsFile))}

@@ -186,11 +186,11 @@ const recordedTrigger = "triggers/"
 func recordable(i *integration.Integration) []string {
 	var out []string
 	polled := map[string]bool{}
-	for _, t := range i.Triggers {
+	for _, t := range i.Triggers() {
 		out = append(out, recordedTrigger+t.Name)
 		polled[t.Poll.Operation.Name] = true
 	}
-	for _, o := range i.Operations {
+	for _, o := range i.Operations() {
 		if !o.Hidden || !polled[o.Name] {
 			out = append(out, o.Name)
 		}

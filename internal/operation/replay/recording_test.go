@@ -1,9 +1,12 @@
 package replay_test
 
 import (
+	"io/fs"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/stepmill/stepmill/integrations"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation/replay"
 )
@@ -75,10 +78,7 @@ func problems(t *testing.T, recordings string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _ := catalog.Find("telegram")
-	telegram := *found
-	sendMessage, _ := telegram.FindOperation("send_message")
-	telegram.Operations = []integration.Operation{*sendMessage}
+	telegram := firstOperation(t, "telegram/integration.yaml")
 	parsed, err := replay.Parse([]byte(tests))
 	if err != nil {
 		t.Fatal(err)
@@ -88,10 +88,26 @@ func problems(t *testing.T, recordings string) string {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, result := range replay.Run(t.Context(), catalog, &telegram, parsed, recorded, nil) {
+	for _, result := range replay.Run(t.Context(), catalog, telegram, parsed, recorded, nil) {
 		if result.Problem != "" {
 			out = append(out, result.Problem)
 		}
 	}
-	return strings.Join(append(out, recorded.Check(&telegram, parsed)...), "\n")
+	return strings.Join(append(out, recorded.Check(telegram, parsed)...), "\n")
+}
+
+// firstOperation returns an integration with its first operation only.
+func firstOperation(t *testing.T, file string) *integration.Integration {
+	t.Helper()
+	text, err := fs.ReadFile(integrations.Files, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, operations, _ := strings.Cut(string(text), "\noperations:\n")
+	second := regexp.MustCompile(`(?m)^  \w+:$`).FindAllStringIndex(operations, 2)[1][0]
+	out, err := integration.Parse([]byte(head+"\noperations:\n"+operations[:second]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -141,14 +141,14 @@ func (t *Tests) errorf(pointer, format string, args ...any) *integration.Error {
 func (t *Tests) Untested(i *integration.Integration) []string {
 	tested := map[string]bool{}
 	var out []string
-	for _, trigger := range i.Triggers {
+	for _, trigger := range i.Triggers() {
 		if len(t.Triggers[trigger.Name]) == 0 {
 			out = append(out, jsonpointer.Of("triggers", trigger.Name))
 		} else {
 			tested[trigger.Poll.Operation.Name] = true
 		}
 	}
-	for _, o := range i.Operations {
+	for _, o := range i.Operations() {
 		if len(t.Operations[o.Name]) == 0 && !(o.Hidden && tested[o.Name]) {
 			out = append(out, jsonpointer.Of("operations", o.Name))
 		}
