@@ -2,6 +2,8 @@
 // does not read them: internal/integration does.
 package integrations
 
+//go:generate go test . -run TestIndex -update
+
 import "embed"
 
 // Files has the manifests as <id>/integration.yaml, and their tests as <id>/tests.yaml.
@@ -10,7 +12,7 @@ import "embed"
 var Files embed.FS
 
 // Index has the manifests as JSON, with an outline of their operations and triggers only.
-// `go test ./integrations -update` writes it.
+// `make gen` writes it.
 //
 //go:embed index.json
 var Index []byte

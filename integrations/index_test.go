@@ -26,7 +26,7 @@ func TestIndex(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(want, integrations.Index) {
-		t.Error("index.json is not that of the manifests: run `go test ./integrations -update`")
+		t.Error("index.json is not that of the manifests: run `make gen`")
 	}
 }
 
@@ -44,7 +44,7 @@ func TestManifestsAreValid(t *testing.T) {
 	for _, one := range loaded.List() {
 		found, ok := indexed.Find(one.ID)
 		if !ok || len(found.Operations()) != len(one.Operations()) || len(found.Triggers()) != len(one.Triggers()) {
-			t.Errorf("the index does not have all of %s: run `go test ./integrations -update`", one.ID)
+			t.Errorf("the index does not have all of %s: run `make gen`", one.ID)
 		}
 	}
 }
