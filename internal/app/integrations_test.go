@@ -91,8 +91,14 @@ func TestFindOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := app.OperationInput{Name: "repository", Type: "string", Required: true, Title: "Repository", Notes: []string{"As owner/name.", "github.list_repositories lists the values.", "Must match ^[^/]+/[^/]+$.", "Example: octocat/hello-world"}}
-	if diff := cmp.Diff(want, o.Inputs[0]); diff != "" {
+	in := o.Inputs[0]
+	var notes []string
+	for _, note := range in.Notes {
+		notes = append(notes, note.String())
+	}
+	got := []any{in.Name, in.Type, in.Required, in.Title, notes}
+	want := []any{"repository", "string", true, "Repository", []string{"As owner/name.", "github.list_repositories lists the values.", "Must match ^[^/]+/[^/]+$.", "Example: octocat/hello-world"}}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if _, err := github.FindOperation("creat_issue"); err == nil || !strings.Contains(err.Error(), `GitHub has no operation "creat_issue" (did you mean "create_issue"?)`) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -57,7 +56,7 @@ func integrationText(i app.Integration) string {
 }
 
 // inputList lists inputs with their types, without the members of objects.
-func inputList(inputs []app.OperationInput) string {
+func inputList(inputs []app.IntegrationInput) string {
 	var out []string
 	for _, in := range inputs {
 		if strings.Contains(in.Name, ".") {
@@ -96,7 +95,7 @@ func headText(title, name, summary string, deprecated *app.Deprecation) string {
 }
 
 // inputsText describes inputs under a heading.
-func inputsText(heading string, inputs []app.OperationInput) string {
+func inputsText(heading string, inputs []app.IntegrationInput) string {
 	var out strings.Builder
 	if len(inputs) > 0 {
 		out.WriteString("\n" + heading + "\n")
@@ -107,7 +106,11 @@ func inputsText(heading string, inputs []app.OperationInput) string {
 			words = append(words, "required")
 		}
 		fmt.Fprintf(&out, "  %s: %s\n", in.Name, strings.Join(words, ", "))
-		out.WriteString(wrap("      ", strings.TrimSpace(cmp.Or(in.Title+". ", "")+strings.Join(in.Notes, " "))))
+		text := in.Title + "."
+		for _, note := range in.Notes {
+			text += " " + note.String()
+		}
+		out.WriteString(wrap("      ", text))
 	}
 	return out.String()
 }
