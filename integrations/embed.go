@@ -2,7 +2,10 @@
 // does not read them: internal/integration does.
 package integrations
 
+// The pages are made of what the index has.
+//
 //go:generate go test . -run TestIndex -update
+//go:generate go test . -run TestPages -update
 
 import "embed"
 

@@ -12,7 +12,9 @@ import (
 func BenchmarkLoad(b *testing.B) {
 	for name, load := range map[string]func() (*integration.Catalog, error){
 		"manifests": func() (*integration.Catalog, error) { return integration.Load(integrations.Files) },
-		"index":     func() (*integration.Catalog, error) { return integration.LoadIndexed(integrations.Files, integrations.Index) },
+		"index": func() (*integration.Catalog, error) {
+			return integration.LoadIndexed(integrations.Files, integrations.Index)
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
