@@ -129,6 +129,34 @@ test("a step is filled in from the account of its connection", async () => {
 	watched.check();
 });
 
+test("a trigger of a service is added and filled in from the account", async () => {
+	const { page } = watched;
+	asked.length = 0;
+	const { id } = await server.call("POST", "/v1/workflows", { name: "New pages" });
+	await server.call("PATCH", `/v1/workflows/${id}`, {
+		steps: [{ id: "note", uses: "log.write", with: { message: "Hi" } }],
+	});
+	await page.goto(`/workflows/${id}`);
+	await page.getByRole("button", { name: "Add trigger" }).click();
+	await page.keyboard.type("notion page");
+	await page.getByRole("option", { name: /New page/ }).waitFor();
+	await shoot(page, "trigger-picker");
+	await page.getByRole("option", { name: /New page/ }).click();
+	await page.getByRole("combobox", { name: "Connection" }).selectOption("wiki");
+	await page.getByRole("combobox", { name: "Database" }).click();
+	await page.getByRole("option", { name: /Projects/ }).click();
+	await page.getByRole("textbox", { name: "Every" }).fill("5m");
+	await shoot(page, "trigger-service");
+	await page.keyboard.press("ControlOrMeta+S");
+	await expect
+		.poll(async () => (await server.call("GET", `/v1/workflows/${id}`)).triggers)
+		.toEqual([
+			{ id: "new_page", type: "notion.new_page", connection: "wiki", every: "5m", with: { database: "db-projects" } },
+		]);
+	expect(asked).toEqual([{ trigger: "notion.new_page", input: "database", with: {} }]);
+	watched.check();
+});
+
 test("a list that cannot be read takes nothing away", async () => {
 	const { page } = watched;
 	watched.expect("422");
