@@ -50,6 +50,10 @@ type calendarInput struct {
 	Series       bool     `json:"series"`
 	Limit        int64    `json:"limit"`
 	All          bool     `json:"all"`
+
+	// Of triggers.
+	Minutes int             `json:"minutes"`
+	Cursor  json.RawMessage `json:"cursor"`
 }
 
 // calendarCall is an operation with its input.
@@ -74,7 +78,10 @@ var calendarOperations = operations{
 		_, err := c.Events.Get(c.Calendar, c.Event).Do()
 		return err
 	}),
-	"list_events": calendarOperation((*calendarCall).listEvents),
+	"list_events":             calendarOperation((*calendarCall).listEvents),
+	"triggers/event_changed":  calendarOperation((*calendarCall).changedEvents),
+	"triggers/event_canceled": calendarOperation((*calendarCall).changedEvents),
+	"triggers/event_starting": calendarOperation((*calendarCall).starting),
 	"delete_event": calendarOperation(func(c *calendarCall) error {
 		err := c.Events.Delete(c.Calendar, c.Event).SendUpdates(c.SendUpdates).Do()
 		if failed(err, http.StatusGone) {
@@ -98,7 +105,7 @@ func calendarOperation(do func(*calendarCall) error) func(context.Context, *http
 		if err != nil {
 			return err
 		}
-		c := &calendarCall{ctx: ctx, Service: service, calendarInput: calendarInput{Calendar: "primary", Calendars: []string{"primary"}, SendUpdates: "all", Limit: 100}}
+		c := &calendarCall{ctx: ctx, Service: service, calendarInput: calendarInput{Calendar: "primary", Calendars: []string{"primary"}, SendUpdates: "all", Limit: 100, Minutes: 10}}
 		if err := json.Unmarshal(input, &c.calendarInput); err != nil {
 			return err
 		}
@@ -266,4 +273,46 @@ func (c *calendarCall) findBusy() error {
 		}
 	}
 	return nil
+}
+
+// changedEvents reads a page of what has changed, or of all events, which ends with a token
+// for what changes after that.
+func (c *calendarCall) changedEvents() error {
+	var cursor struct{ Sync, Page string }
+	if len(c.Cursor) > 0 {
+		if err := json.Unmarshal(c.Cursor, &cursor); err != nil {
+			return err
+		}
+	}
+	call := c.Events.List(c.Calendar).MaxResults(100)
+	if cursor.Sync == "" {
+		call.Fields("nextPageToken", "nextSyncToken")
+	} else {
+		call.SyncToken(cursor.Sync)
+	}
+	if cursor.Page != "" {
+		call.PageToken(cursor.Page)
+	}
+	_, err := call.Do()
+	if isGone(err) && cursor.Sync != "" {
+		return nil // the token is too old
+	}
+	return err
+}
+
+// starting reads the events that start in some minutes, since the last poll.
+func (c *calendarCall) starting() error {
+	from := startOfTests
+	if len(c.Cursor) > 0 {
+		if err := json.Unmarshal(c.Cursor, &from); err != nil {
+			return err
+		}
+	}
+	now, err := time.Parse(time.RFC3339, startOfTests)
+	if err != nil {
+		return err
+	}
+	until := now.Add(time.Duration(c.Minutes) * time.Minute).Format("2006-01-02T15:04:05.000Z07:00")
+	return c.Events.List(c.Calendar).TimeMin(from).TimeMax(until).SingleEvents(true).OrderBy("startTime").MaxResults(250).
+		Pages(c.ctx, func(*calendar.Events) error { return nil })
 }

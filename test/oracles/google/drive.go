@@ -46,6 +46,9 @@ type driveInput struct {
 	Search       string          `json:"search"`
 	Limit        int64           `json:"limit"`
 	All          bool            `json:"all"`
+	Cursor       struct {
+		Token string `json:"token"`
+	} `json:"cursor"`
 }
 
 // driveCall is an operation with its input.
@@ -57,10 +60,12 @@ type driveCall struct {
 }
 
 var driveOperations = operations{
-	"upload_file":      driveOperation((*driveCall).uploadFile),
-	"replace_file":     driveOperation((*driveCall).replaceFile),
-	"create_text_file": driveOperation((*driveCall).createTextFile),
-	"download_file":    driveOperation((*driveCall).downloadFile),
+	"triggers/new_file":     driveOperation((*driveCall).changes),
+	"triggers/file_changed": driveOperation((*driveCall).changes),
+	"upload_file":           driveOperation((*driveCall).uploadFile),
+	"replace_file":          driveOperation((*driveCall).replaceFile),
+	"create_text_file":      driveOperation((*driveCall).createTextFile),
+	"download_file":         driveOperation((*driveCall).downloadFile),
 	"get_file": driveOperation(func(c *driveCall) error {
 		_, err := c.Files.Get(c.id).SupportsAllDrives(true).Fields("id,name,mimeType,description,size,parents,starred,trashed,createdTime,modifiedTime,webViewLink,webContentLink,md5Checksum,shared,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)").Do()
 		return err
@@ -273,5 +278,19 @@ func (c *driveCall) shareFile() error {
 		return err
 	}
 	_, err := c.Files.Get(c.id).SupportsAllDrives(true).Fields("id,name,webViewLink").Do()
+	return err
+}
+
+// changes reads a page of what has changed.
+func (c *driveCall) changes() error {
+	if c.Cursor.Token == "" {
+		_, err := c.Changes.GetStartPageToken().SupportsAllDrives(true).Do()
+		return err
+	}
+	_, err := c.Changes.List(c.Cursor.Token).PageSize(100).IncludeRemoved(false).IncludeItemsFromAllDrives(true).SupportsAllDrives(true).
+		Fields("nextPageToken", "newStartPageToken", "changes(file("+fileFields+",trashed))").Do()
+	if isGone(err) {
+		return nil // the token is not known
+	}
 	return err
 }

@@ -37,6 +37,9 @@ type sheetsInput struct {
 	Search      string           `json:"search"`
 	Limit       int64            `json:"limit"`
 	All         bool             `json:"all"`
+	Cursor      struct {
+		Row int64 `json:"row"`
+	} `json:"cursor"`
 }
 
 // sheetsCall is an operation with its input.
@@ -54,6 +57,7 @@ var sheetsOperations = operations{
 	}),
 	"append_rows":          sheetsOperation((*sheetsCall).appendRows),
 	"get_rows":             sheetsOperation((*sheetsCall).getRows),
+	"triggers/new_row":     sheetsOperation((*sheetsCall).rowsAfter),
 	"find_row":             sheetsOperation((*sheetsCall).findRow),
 	"update_row":           sheetsOperation((*sheetsCall).updateRow),
 	"append_or_update_row": sheetsOperation((*sheetsCall).appendOrUpdateRow),
@@ -239,6 +243,21 @@ func (c *sheetsCall) getRows() error {
 		}
 	}
 	return nil
+}
+
+// rowsAfter reads the rows around the last one of an earlier poll.
+func (c *sheetsCall) rowsAfter() error {
+	count, err := c.rowCount()
+	if err != nil {
+		return err
+	}
+	if _, _, err := c.header(false); err != nil {
+		return err
+	}
+	near := min(max(c.Cursor.Row, 1), count)
+	how := &sheets.BatchGetValuesByDataFilterRequest{MajorDimension: "ROWS", ValueRenderOption: c.render(), DateTimeRenderOption: "FORMATTED_STRING"}
+	_, err = c.read(how, c.rows(max(near-250, 0), min(near+500, count)))
+	return err
 }
 
 // page returns the size of a page and the most items.

@@ -15,6 +15,14 @@ function literal(value) {
   return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
 
+// since returns where a poll begins, at first 15 minutes ago.
+const since = ({ cursor }) => cursor?.since ?? "2026-11-18T08:45:00.000Z";
+
+function recordsSince(airtable, { base, table }, query) {
+  const options = /** @type {any} */ ({ ...query, pageSize: 100, method: "post" }); // its types lack the method
+  return airtable.base(base).table(table).select(options).firstPage();
+}
+
 /** @type {import("../service.d.ts").Service<import("airtable")>} */
 export default {
   client: "airtable",
@@ -57,6 +65,12 @@ export default {
       );
     },
     delete_record: (airtable, i) => airtable.base(i.base).table(i.table).destroy(i.record),
+    "triggers/new_record": (airtable, i) => recordsSince(airtable, i, { filterByFormula: `IS_AFTER(CREATED_TIME(), '${since(i)}')` }),
+    "triggers/record_changed": (airtable, i) =>
+      recordsSince(airtable, i, {
+        filterByFormula: `IS_AFTER({${i.field.replaceAll("}", "\\}")}}, '${since(i)}')`,
+        sort: [{ field: i.field, direction: "asc" }],
+      }),
     add_attachment_from_url: async (airtable, i) => {
       const table = airtable.base(i.base).table(i.table);
       const record = await table.find(i.record);
@@ -67,9 +81,18 @@ export default {
   normalize: (request) => {
     request.url = request.url.replace(/\/$/, ""); // the client ends the paths of tables with a slash
   },
-  differences: [{ at: "json/method", client: "post", why: "it is an option of the client, which sends it along" }],
+  differences: [
+    { at: "json/method", client: "post", why: "it is an option of the client, which sends it along" },
+    ...[
+      ["triggers/new_record", "the rest"],
+      ["triggers/new_record", "the rest of thousands"],
+      ["triggers/new_record", "an offset that Airtable no longer knows"],
+      ["triggers/record_changed", "the rest"],
+      ["triggers/record_changed", "an offset that Airtable no longer knows"],
+    ].map(([operation, test]) => ({ operation, test, at: "json/offset", ours: "itr1/rec2", why: "the client reads all pages itself, and cannot begin with one" })),
+  ],
   without: Object.fromEntries([
     ["add_attachment", "the client cannot upload files; pyairtable can"],
-    ...["list_bases", "list_tables", "list_fields", "list_writable_fields", "list_views"].map((name) => [name, "the client knows nothing of the schema; pyairtable does"]),
+    ...["list_bases", "list_tables", "list_fields", "list_writable_fields", "list_views", "list_change_times"].map((name) => [name, "the client knows nothing of the schema; pyairtable does"]),
   ]),
 };

@@ -62,6 +62,11 @@ export default {
       const query = { before: i.until && snowflake(i.until) };
       return list(discord, Routes.channelMessages(i.channel), 100, query, ({ id }) => ({ before: id }), i);
     },
+    "triggers/new_message": (discord, i) => {
+      /** @type {import("discord-api-types/v10").RESTGetAPIChannelMessagesQuery} */
+      const query = i.cursor ? { after: i.cursor, limit: 50 } : { limit: 1 };
+      return discord.get(Routes.channelMessages(i.channel), { query: makeURLSearchParams(query) });
+    },
     add_reaction: (discord, i) => discord.put(Routes.channelMessageOwnReaction(i.channel, i.message, encodeURIComponent(i.emoji))),
     create_thread: (discord, i) => {
       /** @type {import("discord-api-types/v10").RESTPostAPIChannelThreadsJSONBody} */

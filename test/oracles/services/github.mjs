@@ -27,6 +27,9 @@ async function list(octokit, method, params, { limit = 100, all }) {
 // of returns an operation that lists something of a repository.
 const of = (group, method) => (octokit, i) => list(octokit, octokit.rest[group][method], repo(i), i);
 
+// part says which page a poll reads; the first one reads a single item.
+const part = ({ cursor }, size) => (cursor ? { per_page: size, page: cursor.page } : { per_page: 1 });
+
 /** @type {import("../service.d.ts").Service<import("@octokit/rest").Octokit>} */
 export default {
   client: "@octokit/rest",
@@ -40,6 +43,18 @@ export default {
       log: { debug() {}, info() {}, warn() {}, error() {} },
     }),
   operations: {
+    "triggers/new_issue": ({ rest }, i) =>
+      rest.issues.listForRepo(as("issues/list-for-repo", { ...repo(i), state: "all", sort: "created", direction: "desc", ...part(i, 30) })),
+    "triggers/new_pull_request": ({ rest }, i) =>
+      rest.pulls.list(as("pulls/list", { ...repo(i), state: "all", base: i.base, sort: "created", direction: "desc", ...part(i, 30) })),
+    "triggers/new_release": ({ rest }, i) => rest.repos.listReleases(as("repos/list-releases", { ...repo(i), per_page: 30, page: i.cursor?.page })),
+    "triggers/new_commit": async ({ rest }, i) => {
+      let head = i.cursor?.head;
+      if (!head) ({ sha: head } = (await rest.repos.getCommit(as("repos/get-commit", { ...repo(i), ref: i.branch ?? "HEAD" }))).data);
+      if (!i.cursor || head === i.cursor.sha) return;
+      const basehead = `${i.cursor.sha}...${head}`;
+      await rest.repos.compareCommitsWithBasehead(as("repos/compare-commits-with-basehead", { ...repo(i), basehead, per_page: 100, page: i.cursor.page ?? 1 }));
+    },
     create_issue: ({ rest }, i) =>
       rest.issues.create(
         as("issues/create", {

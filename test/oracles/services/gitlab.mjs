@@ -11,6 +11,10 @@ const event = (state) => ({ open: "reopen", closed: "close" })[state];
 const state = (i) => (i.state === "all" ? undefined : (i.state ?? "opened"));
 const notes = (gitlab, { kind }) => (kind === "merge_request" ? gitlab.MergeRequestNotes : gitlab.IssueNotes);
 
+// newest says which page a poll reads; the first one reads a single item.
+const newest = ({ cursor }) =>
+  /** @type {const} */ ({ orderBy: "created_at", sort: "desc", perPage: cursor ? 30 : 1, maxPages: 1, ...(cursor && { page: cursor.page ?? 1 }) });
+
 /** @type {import("../service.d.ts").Service<InstanceType<typeof import("@gitbeaker/rest").Gitlab>>} */
 export default {
   client: "@gitbeaker/rest",
@@ -51,6 +55,8 @@ export default {
         sort: i.sort,
         ...pages(i),
       }),
+    "triggers/new_issue": ({ Issues }, i) => Issues.all({ projectId: i.project, ...newest(i) }),
+    "triggers/new_merge_request": ({ MergeRequests }, i) => MergeRequests.all({ projectId: i.project, targetBranch: i.target, ...newest(i) }),
     add_comment: (gitlab, i) => notes(gitlab, i).create(i.project, i.number, i.text, given({ internal: i.internal })),
     list_comments: (gitlab, i) => notes(gitlab, i).all(i.project, i.number, { orderBy: "created_at", sort: "asc", ...pages(i) }),
     create_merge_request: ({ MergeRequests }, i) =>

@@ -35,6 +35,20 @@ async function pages(size, { limit = 100, all }, read) {
 
 const page = ({ values, isLast }) => ({ count: values.length, last: isLast });
 
+const standard = ["summary", "status", "issuetype", "priority", "assignee", "reporter", "labels", "created", "updated", "duedate"];
+
+// since reads a page of the issues that were created or updated some minutes ago.
+function since({ issueSearch }, field, { project, jql, cursor, fields = standard }) {
+  const minutes = cursor?.minutes ?? Math.floor((Date.parse("2026-11-18T09:00:00Z") - Date.parse(cursor?.since ?? "2026-11-18T09:00:00Z")) / 60_000) + 3;
+  const conditions = [project && `project = ${JSON.stringify(project)}`, jql && `(${jql})`, `${field} >= -${minutes}m`];
+  return issueSearch.searchForIssuesUsingJqlEnhancedSearchPost({
+    jql: `${conditions.filter(Boolean).join(" AND ")} ORDER BY ${field} ASC`,
+    fields: [...new Set([...fields, ...(field === "updated" ? ["updated"] : [])])],
+    maxResults: 50,
+    nextPageToken: cursor?.page,
+  });
+}
+
 /** @type {import("../service.d.ts").Service<import("jira.js").Version2Client>} */
 export default {
   client: "jira.js",
@@ -79,7 +93,6 @@ export default {
     },
     get_issue: ({ issues }, i) => issues.getIssue({ issueIdOrKey: i.issue, fields: i.fields }),
     search_issues: async ({ issueSearch }, i) => {
-      const standard = ["summary", "status", "issuetype", "priority", "assignee", "reporter", "labels", "created", "updated", "duedate"];
       let nextPageToken;
       await pages(100, i, async ({ maxResults }) => {
         const found = await issueSearch.searchForIssuesUsingJqlEnhancedSearchPost({ jql: i.jql, fields: i.fields ?? standard, maxResults, nextPageToken });
@@ -87,6 +100,8 @@ export default {
         return { count: found.issues.length, last: !nextPageToken };
       });
     },
+    "triggers/new_issue": (jira, i) => since(jira, "created", i),
+    "triggers/issue_changed": (jira, i) => since(jira, "updated", i),
     transition_issue: async ({ issues }, i) => {
       const { fields } = await issues.getIssue({ issueIdOrKey: i.issue, fields: ["status"] });
       const is = (name) => name.toLowerCase() === i.status.toLowerCase();

@@ -54,6 +54,16 @@ const properties = (values, { properties: known }) =>
 const icon = (emoji) => emoji && { type: "emoji", emoji };
 const search = (notion, value, i) => list(notion.search, { query: i.search ?? i.text, filter: value && { property: "object", value } }, i);
 
+// pagesSince reads the pages of a database since a point in time, at first 15 minutes ago.
+const pagesSince = (notion, timestamp, { database, cursor }) =>
+  notion.dataSources.query({
+    data_source_id: database,
+    filter: { timestamp, [timestamp]: { on_or_after: cursor?.since ?? "2026-11-18T08:45:00.000Z" } },
+    sorts: [{ timestamp, direction: "ascending" }],
+    start_cursor: cursor?.page,
+    page_size: 100,
+  });
+
 export default {
   client: "@notionhq/client",
   auth: "bearer",
@@ -111,5 +121,7 @@ export default {
     list_databases: (notion, i) => search(notion, "data_source", i),
     list_pages: (notion, i) => search(notion, "page", i),
     list_properties: (notion, i) => notion.dataSources.retrieve({ data_source_id: i.database }),
+    "triggers/new_page": (notion, i) => pagesSince(notion, "created_time", i),
+    "triggers/page_changed": (notion, i) => pagesSince(notion, "last_edited_time", i),
   },
 };

@@ -64,6 +64,8 @@ export default {
         }),
         i,
       ),
+    "triggers/new_message": ({ conversations }, i) =>
+      conversations.history({ channel: i.channel, ...(i.cursor ? { oldest: i.cursor.oldest, limit: 50, cursor: i.cursor.page } : { limit: 1 }) }).catch(ignore("invalid_cursor")),
     list_replies: (slack, i) =>
       list(
         slack,

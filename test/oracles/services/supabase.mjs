@@ -56,6 +56,14 @@ export default {
         if (rows.length === 0 || (rows.length < size && size <= 100)) return; // the project can allow fewer rows at a time
       }
     },
+    "triggers/new_row": (supabase, { column, key = "id", cursor, ...i }) => {
+      const names = [...new Set([column, key])].map((name) => (/^\w+$/.test(name) ? name : `"${name}"`));
+      const [by, id = by] = names;
+      let query = from(supabase, i).select("*");
+      if (cursor?.key) query = query.or(`${by}.gt."${cursor.value}",and(${by}.eq."${cursor.value}",${id}.gte."${cursor.key}")`);
+      for (const name of names) query = query.order(name, cursor ? undefined : { ascending: false, nullsFirst: false });
+      return checked(query.limit(cursor ? 300 : 100));
+    },
     count_rows: (supabase, i) => checked(filter(from(supabase, i).select("*", { count: "exact", head: true }), i)),
     call_function: (supabase, i) => checked((i.schema ? supabase.schema(i.schema) : supabase).rpc(i.function, i.arguments)),
     upload_file: (supabase, i) => checked(storage(supabase, i).upload(i.path, i.file.content, { upsert: i.replace ?? false, contentType: "application/pdf" })),
