@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/transfer"
@@ -27,22 +26,9 @@ func compose(ctx context.Context, req action.Request) (egress.Request, error) {
 	if err := setBody(ctx, &call, req); err != nil {
 		return egress.Request{}, err
 	}
-	given, _ := in["headers"].(map[string]any)
-	for name, value := range given {
-		text, err := transfer.Scalar(value)
-		if err != nil {
-			return egress.Request{}, fmt.Errorf("headers/%s: %w", name, err)
-		}
-		call.Header.Set(name, text)
+	if err := transfer.Complete(&call, req); err != nil {
+		return egress.Request{}, err
 	}
-	if call.Header.Get("Idempotency-Key") == "" {
-		call.Header.Set("Idempotency-Key", req.IdempotencyKey)
-	}
-	if req.Connection != nil {
-		call.Credential = req.Connection.Credential
-	}
-	// A receiver that starts a run passes the depth on, which ends loops.
-	call.Header.Set(action.DepthHeader, strconv.Itoa(req.Run.Depth))
 	return call, nil
 }
 

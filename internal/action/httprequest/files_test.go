@@ -22,6 +22,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/actiontest"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
+	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
 )
@@ -112,7 +113,7 @@ func TestErrorResponseIsNoFile(t *testing.T) {
 	files := actiontest.NewFiles()
 	_, failure := callWith(t, files, server, map[string]any{"url": "/x", "response": "file"})
 	want := map[string]any{"error": "gone"}
-	if failure == nil || failure.Code != httprequest.HTTPError || !cmp.Equal(failure.Output["body"], any(want)) {
+	if failure == nil || failure.Code != transfer.HTTPError || !cmp.Equal(failure.Output["body"], any(want)) {
 		t.Errorf("got %v", failure)
 	}
 	output, failure := callWith(t, files, server, map[string]any{"url": "/x", "response": "file", "fail_on": "never"})

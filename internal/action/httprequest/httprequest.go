@@ -4,20 +4,14 @@ package httprequest
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
 )
-
-// HTTPError is the code of a response whose status counts as a failure.
-const HTTPError = "http_error"
 
 // responseFile is the value of response that stores the body as a file.
 const responseFile = "file"
@@ -51,10 +45,8 @@ func check(with map[string]any) []action.Problem {
 	if given := givenBodies(with); len(given) > 1 {
 		problems = append(problems, action.Problem{Pointer: "/" + given[1], Message: "cannot be sent together with " + given[0]})
 	}
-	if text, ok := with["url"].(string); ok {
-		if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			problems = append(problems, action.Problem{Pointer: "/url", Message: "must be an absolute http or https URL"})
-		}
+	if text, ok := with["url"].(string); ok && !transfer.IsURL(text) {
+		problems = append(problems, action.Problem{Pointer: "/url", Message: "must be an absolute http or https URL"})
 	}
 	if with["paginate"] != nil && with["response"] == responseFile {
 		problems = append(problems, action.Problem{Pointer: "/response", Message: "cannot be used together with paginate"})
@@ -104,7 +96,7 @@ func checkStatus(resp *egress.Response, call egress.Request, req action.Request)
 	if !rejected && !isFailure(req.Input["fail_on"], resp.Status) {
 		return nil
 	}
-	failure := statusError(call, resp, req.Now)
+	failure := transfer.StatusFailure(call, resp, output(resp), req.Now)
 	failure.Rejected = rejected
 	return failure
 }
@@ -123,24 +115,4 @@ func isFailure(rule any, status int) bool {
 	}
 	from, err := strconv.Atoi(strings.TrimPrefix(text, ">="))
 	return err == nil && status >= from
-}
-
-func statusError(call egress.Request, resp *egress.Response, now time.Time) *action.Failure {
-	failure := &action.Failure{
-		Code: HTTPError, Output: output(resp),
-		Message: strings.TrimSpace(fmt.Sprintf("%s returned %d %s", withoutQuery(call.URL), resp.Status, http.StatusText(resp.Status))),
-	}
-	switch {
-	case resp.Status == http.StatusRequestTimeout, resp.Status == http.StatusTooEarly,
-		resp.Status == http.StatusTooManyRequests, resp.Status >= http.StatusInternalServerError:
-		failure.Retryable = true
-		failure.RetryAfter = resp.RetryAfter(now)
-	}
-	return failure
-}
-
-// withoutQuery returns a URL without its query, which may contain tokens.
-func withoutQuery(text string) string {
-	before, _, _ := strings.Cut(text, "?")
-	return before
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
+	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
@@ -122,7 +123,7 @@ func TestFailureStatuses(t *testing.T) {
 		if failure == nil {
 			continue
 		}
-		if failure.Code != httprequest.HTTPError || failure.Retryable != test.retryable || strings.Contains(failure.Message, "token") {
+		if failure.Code != transfer.HTTPError || failure.Retryable != test.retryable || strings.Contains(failure.Message, "token") {
 			t.Errorf("%d with %v: %+v", test.status, test.failOn, failure)
 		}
 	}
@@ -190,7 +191,7 @@ func TestAllCodesAreDeclared(t *testing.T) {
 	for _, code := range httprequest.Entry(nil).Spec.Codes {
 		declared = append(declared, code.Name)
 	}
-	want := []string{httprequest.HTTPError, httprequest.PaginationFailed}
+	want := []string{transfer.HTTPError, "pagination_failed"}
 	for _, code := range egress.Codes() {
 		want = append(want, string(code))
 	}

@@ -5,26 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
-	"strings"
+	"net/url"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/pages"
 	"github.com/stepmill/stepmill/internal/action/transfer"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// PaginationFailed is the code of pages that cannot be followed.
-const PaginationFailed = "pagination_failed"
-
 // readPage requests the next page. While more follow, the result is a checkpoint.
 func readPage(ctx context.Context, client transfer.Client, req action.Request, p *pagination) (action.Result, error) {
-	at, err := newProgress(req, p.start)
+	at, err := pages.Open(req, p.start)
 	if err != nil {
 		return action.Result{}, err
 	}
 	if at.End != nil {
-		return at.finish(ctx, req)
+		return at.Finish(ctx, req)
 	}
 	call, err := p.compose(ctx, req, at)
 	if err != nil {
@@ -34,36 +31,23 @@ func readPage(ctx context.Context, client transfer.Client, req action.Request, p
 	if err != nil {
 		return action.Result{}, err
 	}
-	// The next page may need a secret, such as a key in its URL. Items must not have one.
 	env := &expr.Env{Values: output(resp), Now: req.Now}
-	env.Values["page"] = p.describe(at)
-	masked, _ := req.Secrets.Value(env.Values).(map[string]any)
-	list, err := p.items.EvalList(&expr.Env{Values: masked, Now: req.Now}, expr.Budget{})
+	if env.Values["page"], err = p.describe(at); err != nil {
+		return action.Result{}, err
+	}
+	count, err := at.Read(req, p.rules.Items, env.Values)
 	if err != nil {
-		return action.Result{}, expressionFailure("items", err)
-	}
-	at.Pages++
-	if err := at.list.Add(list); err != nil {
 		return action.Result{}, err
 	}
-	more, err := p.advance(&at, call.URL, resp, env, len(list))
-	switch {
-	case err != nil:
+	more, err := p.advance(at, call.URL, resp, env, count)
+	if err != nil {
 		return action.Result{}, err
-	case more && at.Pages < p.maxPages:
-		return at.checkpoint(ctx, req)
-	case more:
-		req.Log(action.Warn, fmt.Sprintf("stopped after %d pages, the most that max_pages allows; there are more", at.Pages))
 	}
-	at.End = &end{More: more, Status: resp.Status, Headers: transfer.Headers(resp.Header)}
-	if at.list.HasFiles() {
-		return at.checkpoint(ctx, req) // the page need not be requested again if joining the files fails
-	}
-	return at.finish(ctx, req)
+	return at.Continue(ctx, req, more, p.rules.Max, resp)
 }
 
 // compose builds the request for a page.
-func (p *pagination) compose(ctx context.Context, req action.Request, at progress) (egress.Request, error) {
+func (p *pagination) compose(ctx context.Context, req action.Request, at *pages.Progress) (egress.Request, error) {
 	req.Input = maps.Clone(req.Input)
 	var err error
 	switch {
@@ -76,7 +60,7 @@ func (p *pagination) compose(ctx context.Context, req action.Request, at progres
 		err = p.set(req.Input, at.Offset)
 	case at.Cursor != nil:
 		var cursor any
-		if cursor, err = expr.FromJSON(at.Cursor); err == nil {
+		if cursor, err = at.Position(); err == nil {
 			err = p.set(req.Input, cursor)
 		}
 	}
@@ -85,8 +69,7 @@ func (p *pagination) compose(ctx context.Context, req action.Request, at progres
 	}
 	call, err := compose(ctx, req)
 	if err == nil {
-		// A receiver that recognizes repetitions must not take a page for the one before.
-		call.Header.Set("Idempotency-Key", call.Header.Get("Idempotency-Key")+"/"+strconv.Itoa(at.Pages+1))
+		at.SetKey(&call)
 	}
 	return call, err
 }
@@ -98,78 +81,54 @@ func (p *pagination) set(input map[string]any, value any) error {
 	switch {
 	case !p.inBody:
 		query, _ := input["query"].(map[string]any)
-		input["query"] = with(query, p.param, value)
+		input["query"] = pages.With(query, p.param, value)
 	case isForm:
-		input["form"] = with(form, p.param, value)
+		input["form"] = pages.With(form, p.param, value)
 	case isObject || len(givenBodies(input)) == 0:
-		input["body"] = withPath(body, p.param, value)
+		input["body"] = pages.WithPath(body, p.param, value)
 	default:
 		return errors.New("paginate/in: the parameter can be in the body only if that is an object or a form")
 	}
 	return nil
 }
 
-// with returns a copy of an object in which a member is set.
-func with(object map[string]any, name string, value any) map[string]any {
-	out := make(map[string]any, len(object)+1)
-	maps.Copy(out, object)
-	out[name] = value
-	return out
-}
-
-// withPath returns a copy of an object in which the member at a path such as
-// variables.after is set.
-func withPath(object map[string]any, path string, value any) map[string]any {
-	name, rest, nested := strings.Cut(path, ".")
-	if nested {
-		inner, _ := object[name].(map[string]any)
-		value = withPath(inner, rest, value)
-	}
-	return with(object, name, value)
-}
-
 // describe returns the page that expressions read as page.
-func (p *pagination) describe(at progress) map[string]any {
-	page := map[string]any{"number": at.Pages + 1, "cursor": nil, "offset": at.Offset, "size": nil}
+func (p *pagination) describe(at *pages.Progress) (map[string]any, error) {
+	cursor, err := at.Position()
+	page := map[string]any{"number": at.Pages + 1, "cursor": cursor, "offset": at.Offset, "size": nil}
 	if p.style == byPage {
 		page["number"] = p.start + at.Pages
 	}
 	if p.size > 0 {
 		page["size"] = p.size
 	}
-	if cursor, err := expr.FromJSON(at.Cursor); at.Cursor != nil && err == nil {
-		page["cursor"] = cursor
-	}
-	return page
+	return page, err
 }
 
 // advance moves to the next page. It returns false after the last page.
-func (p *pagination) advance(at *progress, requested string, resp *egress.Response, env *expr.Env, count int) (bool, error) {
+func (p *pagination) advance(at *pages.Progress, requested string, resp *egress.Response, env *expr.Env, count int) (bool, error) {
 	at.Offset += p.step(count)
-	more, err := p.continues(env, count)
-	if err != nil || !more {
-		return false, err
+	// A page number or offset ends with a page that is empty or not full.
+	counted := p.style == byPage || p.style == byOffset
+	more, err := p.rules.Continues(env, !counted || count > 0 && count >= p.size)
+	if err != nil || !more || counted {
+		return more, err
 	}
-	var next any
-	switch p.style {
-	case byPage, byOffset:
-		return true, nil
-	case byLink:
-		next = transfer.NextLink(resp.Header)
-	case byCursor, byNextURL:
-		if next, err = p.next.Eval(env, expr.Budget{}); err != nil {
-			return false, expressionFailure("next", err)
+	if p.style == byLink {
+		link := transfer.NextLink(resp.Header)
+		if link == "" {
+			return false, nil
 		}
+		return true, follow(at, requested, resp.URL, link)
 	}
-	if next == nil || next == "" || next == false {
-		return false, nil
+	next, err := p.rules.Following(env)
+	switch {
+	case err != nil || next == nil:
+		return false, err
+	case p.style == byCursor:
+		return true, at.SetCursor(next)
 	}
-	if p.style == byCursor {
-		err = at.setCursor(next)
-	} else {
-		err = at.setURL(requested, resp.URL, next)
-	}
-	return err == nil, err
+	return true, follow(at, requested, resp.URL, next)
 }
 
 // step returns how far a page moves the offset.
@@ -180,32 +139,29 @@ func (p *pagination) step(count int) int {
 	return count
 }
 
-// continues reports whether another page can follow, as far as the items tell. The
-// expression more replaces the default: a page number or offset ends with a page that
-// is empty or not full.
-func (p *pagination) continues(env *expr.Env, count int) (bool, error) {
-	if p.more != nil {
-		more, err := p.more.EvalBool(env, expr.Budget{})
-		if err != nil {
-			return false, expressionFailure("more", err)
-		}
-		return more, nil
-	}
-	if p.style == byPage || p.style == byOffset {
-		return count > 0 && count >= p.size, nil
-	}
-	return true, nil
-}
-
-func paginationFailure(message string) error {
-	return &action.Failure{Code: PaginationFailed, Message: message}
-}
-
-// expressionFailure returns the failure of an expression of paginate.
-func expressionFailure(name string, err error) error {
-	failure, ok := errors.AsType[*expr.Error](err)
+// follow makes a URL of a response the next page. It must be on the host of the step,
+// because the request carries the headers of the step.
+func follow(at *pages.Progress, requested, answered string, next any) error {
+	text, ok := next.(string)
 	if !ok {
+		return pages.Failure("next: the URL of the next page is not a string")
+	}
+	from, err := url.Parse(requested)
+	if err != nil {
 		return err
 	}
-	return &action.Failure{Code: failure.Code, Message: "paginate/" + name + ": " + failure.Error()}
+	base, err := url.Parse(answered)
+	if err != nil {
+		return err
+	}
+	to, err := base.Parse(text)
+	switch {
+	case err != nil:
+		return pages.Failure("the URL of the next page is not valid")
+	case !egress.SameHost(from, to):
+		return pages.Failure(fmt.Sprintf("the next page is on %s, but the step calls %s: its headers, which may contain credentials, are not sent to another host", to.Host, from.Host))
+	case from.Scheme == "https" && to.Scheme != "https":
+		return pages.Failure("the URL of the next page changes from https to " + to.Scheme)
+	}
+	return at.SetURL(to.String())
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/pages"
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
@@ -20,20 +21,14 @@ const (
 	byNextURL style = "next_url" // a URL in the response
 )
 
-// defaultMaxPages limits the pages if max_pages is not given.
-const defaultMaxPages = 100
-
 // pagination is the input paginate.
 type pagination struct {
-	style    style
-	items    *expr.Program
-	next     *expr.Program // of byCursor and byNextURL
-	more     *expr.Program // nil: see continues
-	param    string
-	inBody   bool
-	start    int
-	size     int // zero if it is not known
-	maxPages int
+	style  style
+	rules  pages.Rules
+	param  string
+	inBody bool
+	start  int
+	size   int // zero if it is not known
 }
 
 // pageScope has the names that the expressions of paginate can use.
@@ -50,40 +45,17 @@ func parsePagination(with map[string]any) (*pagination, []action.Problem) {
 	text, _ := given["style"].(string)
 	p.style = style(text)
 	problems := p.checkMembers(given)
-	compile := func(name string) *expr.Program {
-		source, ok := given[name].(string)
-		if !ok {
-			return nil
-		}
-		program, err := pageScope.Compile(source)
-		if err != nil {
-			problems = append(problems, action.Problem{Pointer: "/paginate/" + name, Message: err.Error()})
-		}
-		return program
-	}
-	p.items, p.next, p.more = compile("items"), compile("next"), compile("more")
+	rules, found := pages.Parse(given, pageScope)
+	p.rules, problems = rules, append(problems, found...)
 	p.param, _ = given["param"].(string)
 	p.param = cmp.Or(p.param, string(p.style))
 	p.inBody = given["in"] == "body"
-	p.start, ok = integer(given["start"])
+	p.start, ok = pages.Integer(given["start"])
 	if !ok && p.style == byPage {
 		p.start = 1
 	}
-	p.size, _ = integer(given["size"])
-	p.maxPages, _ = integer(given["max_pages"])
-	p.maxPages = cmp.Or(p.maxPages, defaultMaxPages)
+	p.size, _ = pages.Integer(given["size"])
 	return p, problems
-}
-
-// integer returns a number that the schema accepts as an integer.
-func integer(value any) (int, bool) {
-	switch n := value.(type) {
-	case int:
-		return n, true
-	case float64:
-		return int(n), true
-	}
-	return 0, false
 }
 
 // checkMembers reports members that the style needs or does not have.

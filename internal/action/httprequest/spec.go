@@ -2,7 +2,8 @@ package httprequest
 
 import (
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/action/pages"
+	"github.com/stepmill/stepmill/internal/action/transfer"
 )
 
 const inputSchema = `{
@@ -74,16 +75,7 @@ var limits = []string{
 	"paginate reads at most 100 pages by default and 10,000 at most. Items that are too large for an output become a list file. Each page is recorded before the next one is requested: after a crash or a failure, the step continues with the page it was reading. The timeout and the retries of the step apply to each page. Each page has its own Idempotency-Key: that of the step, a slash and the number of the page.",
 }
 
-var codes = []action.Code{
-	{Name: HTTPError, Meaning: "The server returned a status that counts as a failure. The response is the output of the step. 408, 425, 429 and 5xx are retried."},
-	{Name: PaginationFailed, Meaning: "The pages of a list cannot be followed: the next page is on another host, or the same page would be read again."},
-	{Name: string(egress.Denied), Meaning: "Requests to this address are not allowed."},
-	{Name: string(egress.ConnectionFailed), Meaning: "The server could not be reached, or the connection was closed early. The request is retried."},
-	{Name: string(egress.TimedOut), Meaning: "The server did not respond within the timeout of the step, or did not accept a connection within 10 seconds. The request is retried."},
-	{Name: string(egress.Cancelled), Meaning: "The request was aborted because the run was cancelled."},
-	{Name: string(egress.TLSFailed), Meaning: "The TLS connection failed, for example because the certificate of the server is not valid."},
-	{Name: string(egress.ResponseTooLarge), Meaning: "The response is larger than 1 MiB."},
-	{Name: string(egress.TooManyRedirects), Meaning: "The server redirected more than five times."},
-	{Name: string(egress.InvalidResponse), Meaning: "The response is not valid HTTP or cannot be decompressed."},
-	{Name: string(egress.InvalidRequest), Meaning: "The request cannot be sent, for example because a header contains a line break."},
-}
+var codes = append([]action.Code{
+	{Name: transfer.HTTPError, Meaning: "The server returned a status that counts as a failure. The response is the output of the step. 408, 425, 429 and 5xx are retried."},
+	{Name: pages.Failed, Meaning: "The pages of a list cannot be followed: the next page is on another host, or the same page would be read again."},
+}, transfer.ClientCodes()...)
