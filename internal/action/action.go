@@ -22,7 +22,9 @@ type Spec struct {
 	Name    string
 	Title   string
 	Summary string
-	// Input is the JSON Schema of a step's `with`, Output that of its result.
+	// Input is the JSON Schema of a step's `with`, Output that of its result. A member of
+	// the input with the keyword x-literal cannot contain expressions; its value says what
+	// to do instead.
 	Input  string
 	Output string
 	// URLs are the JSON pointers of fields that are URLs. Values that expressions

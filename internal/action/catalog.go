@@ -2,6 +2,7 @@ package action
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/jsonpointer"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
@@ -34,6 +36,7 @@ type checked struct {
 	Entry
 	input    *jsonschema.Schema
 	document any // the schema as JSON
+	literals []Problem
 }
 
 // NewCatalog returns a catalog of the entries. It fails if a declaration is not
@@ -49,7 +52,7 @@ func NewCatalog(entries ...Entry) (*Catalog, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.entries[name] = &checked{Entry: entry, input: schema, document: document}
+		c.entries[name] = newChecked(entry, schema, document)
 		c.names = append(c.names, name)
 	}
 	slices.Sort(c.names)
@@ -80,9 +83,28 @@ func (c *Catalog) find(name string) *checked {
 	if err != nil {
 		return nil // a test compiles all of them
 	}
-	compiled := &checked{Entry: entry, input: schema, document: document}
+	compiled := newChecked(entry, schema, document)
 	c.found.Store(name, compiled)
 	return compiled
+}
+
+func newChecked(entry Entry, schema *jsonschema.Schema, document any) *checked {
+	return &checked{Entry: entry, input: schema, document: document, literals: literalsOf(document)}
+}
+
+// literalsOf returns the problem of each member of an input that cannot contain
+// expressions.
+func literalsOf(document any) []Problem {
+	object, _ := document.(map[string]any)
+	members, _ := object["properties"].(map[string]any)
+	var out []Problem
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		member, _ := members[name].(map[string]any)
+		if hint, ok := member["x-literal"].(string); ok {
+			out = append(out, Problem{Pointer: jsonpointer.Of(name), Message: "cannot contain expressions", Hint: hint})
+		}
+	}
+	return out
 }
 
 func compileSchema(name, text string) (schema *jsonschema.Schema, document any, err error) {
@@ -149,13 +171,19 @@ func (c *Catalog) Codes() []Code {
 
 // Check validates an input against the schema of the action. It skips values for
 // which deferred returns true: they are expressions whose value is not known
-// yet. Missing and unknown fields are reported regardless of their value.
+// yet. Missing and unknown fields are reported regardless of their value, and so are
+// expressions in fields that cannot contain any.
 func (c *Catalog) Check(name string, input map[string]any, deferred func(pointer string) bool) []Problem {
 	entry := c.find(name)
 	if entry == nil {
 		return []Problem{{Message: "unknown action " + name}}
 	}
 	problems := entry.explain(entry.input.Validate(input), deferred)
+	for _, problem := range entry.literals {
+		if deferred(problem.Pointer) {
+			problems = append(problems, problem)
+		}
+	}
 	if len(problems) == 0 && entry.Spec.Check != nil {
 		for _, problem := range entry.Spec.Check(input) {
 			if !deferred(problem.Pointer) {

@@ -14,7 +14,7 @@ import (
 func TestActionExamples(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace(t)
-	apart := map[string]bool{"http.request": true, "flow.approval": true, "flow.run": true}
+	apart := map[string]bool{"http.request": true, "graphql.request": true, "flow.approval": true, "flow.run": true}
 	ran := 0
 	for _, item := range w.call("GET", "/v1/actions", "").wantStatus(200).items() {
 		name := item["name"].(string)

@@ -32,7 +32,7 @@ func integrationText(i app.Integration) string {
 		}
 	}
 	if len(i.Operations) == 0 {
-		out.WriteString("\nThere are no operations yet. http.request can use its connections.\n")
+		out.WriteString("\nThere are no operations yet. http.request and graphql.request can use its connections.\n")
 		return out.String()
 	}
 	out.WriteString("\nOperations (* is required)\n")

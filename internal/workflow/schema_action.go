@@ -141,6 +141,10 @@ func (r relaxer) relaxValue(schema any) any {
 		return schema
 	}
 	strict, out := r.relax(members), node{}
+	if members["x-literal"] != nil {
+		strict["not"] = ref("expression")
+		return strict
+	}
 	for _, keyword := range []string{"title", "description", "default", "examples"} {
 		if words, ok := strict[keyword]; ok {
 			out[keyword] = words

@@ -112,6 +112,7 @@ var mistakes = []struct{ name, text, at string }{
 	{"an empty URL", `{"id": "a", "uses": "http.request", "with": {"url": ""}}`, "/steps/0/with/url"},
 	{"an invalid fail_on", `{"id": "a", "uses": "http.request", "with": {"url": "https://a.example", "fail_on": "500"}}`, "/steps/0/with/fail_on"},
 	{"a time to wait that is a number", `{"id": "a", "uses": "flow.wait", "with": {"for": 5}}`, "/steps/0/with/for"},
+	{"an expression in a GraphQL query", `{"id": "a", "uses": "graphql.request", "with": {"url": "https://a.example", "query": "{ a(id: \"${{ trigger.payload.id }}\") }"}}`, "/steps/0/with/query"},
 
 	{"a block without steps", `{"id": "a", "foreach": "[1]"}`, "/steps/0/steps"},
 	{"a block with no steps in it", `{"id": "a", "foreach": "[1]", "steps": []}`, "/steps/0/steps"},

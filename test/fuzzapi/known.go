@@ -28,7 +28,7 @@ type Known struct {
 // NewKnown returns a Known with values that are the same in every service.
 func NewKnown(receiver string) *Known {
 	return &Known{Receiver: receiver, owners: map[string]string{}, protected: map[string]bool{}, values: map[string][]string{
-		"actions":   {"data.set", "http.request", "code.js", "flow.wait", "flow.approval"},
+		"actions":   {"data.set", "http.request", "graphql.request", "code.js", "flow.wait", "flow.approval"},
 		"secrets":   {"canary", "shop_token"},
 		"variables": {"region", "limits"},
 		"state":     {"counter", "last-alert"},

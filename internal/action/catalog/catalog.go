@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action/approval"
 	"github.com/stepmill/stepmill/internal/action/codejs"
 	"github.com/stepmill/stepmill/internal/action/dataset"
+	"github.com/stepmill/stepmill/internal/action/graphqlrequest"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
 	"github.com/stepmill/stepmill/internal/action/keys"
 	"github.com/stepmill/stepmill/internal/action/logwrite"
@@ -43,6 +44,7 @@ func New(deps Deps) (*action.Catalog, error) {
 		approval.Entry(call.Action),
 		codejs.Entry(deps.Scripts),
 		dataset.Entry(),
+		graphqlrequest.Entry(deps.HTTP),
 		call,
 		logwrite.Entry(),
 		stop.Entry(),

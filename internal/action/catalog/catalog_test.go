@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,11 +97,21 @@ func scripts(t *testing.T) *sandbox.Pool {
 type fakeShop struct{}
 
 func (fakeShop) Do(_ context.Context, r egress.Request) (*egress.Response, error) {
+	address := r.URL
+	if _, variables, ok := strings.Cut(string(r.Body), `"variables":`); ok {
+		address += " " + variables
+	} else if r.Body != nil {
+		address += " without variables"
+	}
 	body, ok := map[string]string{
+		`https://shop.example/graphql {"id":"42"}}`:      `{"data": {"order": {"total": 99.5}}}`,
+		`https://shop.example/graphql without variables`: `{"data": {"orders": {"nodes": [{"id": 1}, {"id": 2}], "pageInfo": {"hasNextPage": true, "endCursor": "b"}}}}`,
+		`https://shop.example/graphql {"after":"b"}}`:    `{"data": {"orders": {"nodes": [{"id": 3}], "pageInfo": {"hasNextPage": false, "endCursor": "c"}}}}`,
+
 		"https://shop.example/orders/42?full=true":     `{"id": 42, "total": 99.5}`,
 		"https://shop.example/orders?limit=2":          `{"orders": [{"id": 1}, {"id": 2}], "next_cursor": "b"}`,
 		"https://shop.example/orders?cursor=b&limit=2": `{"orders": [{"id": 3}], "next_cursor": null}`,
-	}[r.URL]
+	}[address]
 	if !ok {
 		return nil, &egress.Error{Code: egress.ConnectionFailed, Message: r.URL}
 	}

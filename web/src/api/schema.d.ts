@@ -3555,8 +3555,9 @@ export interface components {
              *     an answer; its output is `{"approved", "by", "comment", "data"}`. `flow.run` runs another workflow; its
              *     output is `{"run_id", "status", "output"}`. `flow.stop` ends the run. `log.write` writes to the log of the
              *     run. `http.request` calls a URL; its output is `{"status", "headers", "body"}`, and with `paginate`
-             *     `{"items", "pages", "more", "status", "headers"}`. `code.js` runs JavaScript; its output is the return value
-             *     of the script. The actions `table.*` read and change rows; `table.get` outputs `{"found", "row"}`,
+             *     `{"items", "pages", "more", "status", "headers"}`. `graphql.request` sends a GraphQL query or mutation; its
+             *     output is `{"data", "extensions", "status", "headers"}`, and with `paginate` the same as that of
+             *     `http.request`. `code.js` runs JavaScript; its output is the return value of the script. The actions `table.*` read and change rows; `table.get` outputs `{"found", "row"}`,
              *     `table.find` `{"rows", "count", "more"}`, and the others the `row` or the `count` of rows. The actions
              *     `state.*` read and change keys; `state.get` outputs `{"found", "value", "expires_at"}`, `state.set` and
              *     `state.increment` `{"set", "created", "value", "expires_at"}`, and `state.delete` `{"deleted"}`.
@@ -3597,7 +3598,7 @@ export interface components {
              *     everywhere in the run. Later steps still get them. Not for blocks.
              */
             mask?: string[];
-            /** @description The name of the connection that authenticates the step. `http.request` accepts one. */
+            /** @description The name of the connection that authenticates the step. `http.request` and `graphql.request` accept one. */
             connection?: components["schemas"]["ConnectionName"];
             /**
              * @description What the step does while its connection has to be reconnected. `wait`: it waits, for up to seven days, and
@@ -3625,7 +3626,7 @@ export interface components {
              *     as in `lines[3].reserve`.
              */
             steps?: components["schemas"]["Step"][];
-        } & (unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown)) | unknown | unknown;
+        } & (unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown)) | unknown | unknown;
         /**
          * @description Makes the step a block whose `steps` run repeatedly until a condition is true. The condition sees the steps of
          *     the round that just ended, and `index`.
@@ -3772,6 +3773,73 @@ export interface components {
              *     grows by it, and otherwise by the number of items.
              */
             size?: number;
+            /**
+             * @description The most pages to read.
+             * @default 100
+             */
+            max_pages?: number;
+        };
+        /** @description The input of `graphql.request`. */
+        GraphqlRequestInput: {
+            /**
+             * @description The absolute http or https URL of the GraphQL endpoint. Values that expressions insert are escaped; only an
+             *     expression at the very beginning is inserted unchanged.
+             * @example https://api.example.com/graphql
+             */
+            url: string;
+            /**
+             * @description A GraphQL document with a query or a mutation. It cannot contain expressions: values belong in `variables`.
+             * @example query ($id: ID!) { order(id: $id) { total } }
+             */
+            query: string;
+            /** @description The values of the variables that the query declares, by name without `$`. */
+            variables?: {
+                [key: string]: unknown;
+            };
+            /** @description Which operation to execute, if the query has several. */
+            operation_name?: string;
+            /** @description Headers to send. `Idempotency-Key` defaults to the run and the step. */
+            headers?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description What happens if the answer has errors. `fail`: the step fails with `graphql_errors`. `return`: the output
+             *     has the list `errors`, beside the `data` that there is. Transient errors fail the step in any case, so that
+             *     it is retried.
+             * @default fail
+             * @enum {string}
+             */
+            errors?: "fail" | "return";
+            paginate?: components["schemas"]["GraphqlPagination"];
+        };
+        /**
+         * @description How `graphql.request` reads all pages of a list, one request per page. `items`, `next` and `more` are expressions
+         *     without `${{ }}`. They are evaluated for each page and can use `data`, `extensions`, `headers` and `status` of
+         *     its answer, and `page`: its `number` and `cursor`. The output has the `items` of all pages, the number of
+         *     `pages`, and `more`. Each page is recorded before the next one is requested.
+         */
+        GraphqlPagination: {
+            /**
+             * @description The list of items of a page.
+             * @example data.orders.nodes
+             */
+            items: string;
+            /**
+             * @description The cursor of the next page. Null or empty text after the last page.
+             * @example data.orders.pageInfo.endCursor
+             */
+            next: string;
+            /**
+             * @description Whether another page follows. By default there is none after a page without a next one.
+             * @example data.orders.pageInfo.hasNextPage
+             */
+            more?: string;
+            /**
+             * @description The variable that gets the cursor, without `$`. The query has to declare it. It can be a path, such as
+             *     `input.after`.
+             * @default after
+             */
+            variable?: string;
             /**
              * @description The most pages to read.
              * @default 100

@@ -6,6 +6,7 @@ import { operationChoices, search, serviceTriggerChoices, stepChoices, stepOf, t
 const action = (name: string, title: string, summary = "") => ({ name, title, summary }) as Action;
 const all = stepChoices([
 	action("http.request", "Call a URL", "Sends an HTTP request."),
+	action("graphql.request", "Call a GraphQL service"),
 	action("log.write", "Write to the log"),
 	action("mail.post", "Post a message"),
 	action("flow.wait", "Wait", "For a time, or until one."),
@@ -46,6 +47,7 @@ it("groups actions with the blocks, services last", () => {
 it.each([
 	["http", "http.request"],
 	["url", "http.request"],
+	["graphql", "graphql.request"],
 	["for each", "foreach"],
 	["wait", "flow.wait"],
 	["split", "split"],

@@ -82,6 +82,7 @@ export function stepOf(action: Pick<Action, "name" | "title">): NewStep {
 const families: Record<string, string> = {
 	flow: "Flow",
 	http: "Web",
+	graphql: "Web",
 	data: "Data",
 	code: "Data",
 	log: "Data",

@@ -13,6 +13,7 @@ const hints: Record<string, string> = {
 	connection_failed: "The server could not be reached. Retry once it is up again.",
 	timed_out: "Give the step a longer timeout, or retry when the server responds faster.",
 	tls_failed: "Check the server's certificate.",
+	graphql_errors: "The service rejected the query, or a part of it. Its errors are in Output, the query is in Input.",
 	invalid_input: "An evaluated value is not valid. Compare Input with what the action expects.",
 	script_error: "The message says where. The output of console.log is under Logs.",
 	script_timeout: "The script takes too long. Let it do less, or raise the step's timeout.",

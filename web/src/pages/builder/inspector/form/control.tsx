@@ -79,7 +79,7 @@ function TextControl({ plan, value, onChange }: FieldProps) {
 function LinesControl({ plan, value, onChange }: FieldProps) {
 	return (
 		<TextArea
-			rows={3}
+			rows={Math.min(20, Math.max(3, shown(value).split("\n").length))}
 			aria-label={plan.label}
 			value={shown(value)}
 			placeholder={plan.placeholder}

@@ -16,8 +16,8 @@ export function SchemaField(props: NestingProps) {
 	const bare = plan.kind === "expression";
 	// There is no plain way to write a file.
 	const file = plan.kind === "file";
-	const offered =
-		(expressions === "text" ? plan.kind === "text" : expressions) && !bare && !file && plan.kind !== "code";
+	const literal = plan.kind === "code" || plan.literal;
+	const offered = (expressions === "text" ? plan.kind === "text" : expressions) && !bare && !file && !literal;
 	const dynamic = offered && typeof value === "string" && spans(value).length > 0;
 	// A field that contained an expression stays an expression editor while it is rewritten.
 	const [wanted, setWanted] = useState(dynamic);

@@ -66,6 +66,11 @@ describe("a field", () => {
 		expect(field(name, schema).kind).toBe(kind);
 	});
 
+	test("takes no expressions if its schema says so", () => {
+		expect(field("query", { type: "string", "x-literal": "use variables" }).literal).toBe(true);
+		expect(field("query", { type: "string" }).literal).toBeUndefined();
+	});
+
 	test("labels and describes its options", () => {
 		const plan = field("on_limit", {
 			enum: ["queue", "cancel_running"],

@@ -56,6 +56,8 @@ export interface FieldPlan {
 	readonly listed?: Listed;
 	/** For a listed value whose list is known. */
 	readonly choices?: readonly Choice[];
+	/** The field cannot contain expressions. */
+	readonly literal?: boolean;
 }
 
 /** What lists the values of an input, or the members of an object. */
@@ -127,6 +129,7 @@ export function planField(name: string, schema: JsonSchema, root: JsonSchema, re
 		...(kind === "object" && { schema: known }),
 		...(operation !== undefined && { listed: listedBy(operation, known) }),
 		...(known["x-choices"] && { choices: known["x-choices"] }),
+		...(known["x-literal"] !== undefined && { literal: true }),
 	};
 }
 

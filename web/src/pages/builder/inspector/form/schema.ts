@@ -22,6 +22,8 @@ export interface JsonSchema {
 	readonly contentMediaType?: string;
 	/** How a form shows text of an operation. */
 	readonly "x-format"?: string;
+	/** The field cannot contain expressions. */
+	readonly "x-literal"?: string;
 	/** The operations that list the values of an input, and the members of an object. */
 	readonly "x-options"?: string;
 	readonly "x-fields"?: string;
