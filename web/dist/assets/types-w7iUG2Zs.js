@@ -1,0 +1,1 @@
+var e=e=>e.includes(`.`);function t(e,t){return{doc:e,select:[],rejected:t}}function n(e){return e.steps!==void 0||e.foreach!==void 0||e.repeat!==void 0}function r(e){return e.name||e.id}function i(e){return`@${e}`}export{i as a,r as i,e as n,t as r,n as t};
