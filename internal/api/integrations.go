@@ -165,8 +165,8 @@ func (s *Server) getIntegration(_ context.Context, in *integrationRequest) (*rep
 }
 
 type integrationTriggerRequest struct {
-	ID   string `path:"id"`
-	Name string `path:"name"`
+	ID      string `path:"id"`
+	Trigger string `path:"trigger"`
 }
 
 func (s *Server) getIntegrationTrigger(_ context.Context, in *integrationTriggerRequest) (*reply, error) {
@@ -178,7 +178,7 @@ func (s *Server) getIntegrationTrigger(_ context.Context, in *integrationTrigger
 	if err != nil {
 		return nil, err
 	}
-	t, err := of.GetTrigger(in.Name)
+	t, err := of.GetTrigger(in.Trigger)
 	if err != nil {
 		return nil, err
 	}

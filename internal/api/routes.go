@@ -64,7 +64,7 @@ func (s *Server) register(t *routeTable) {
 
 	handle(t, "GET /v1/integrations", auth.Read, http.StatusOK, s.listIntegrations)
 	handle(t, "GET /v1/integrations/{id}", auth.Read, http.StatusOK, s.getIntegration)
-	handle(t, "GET /v1/integrations/{id}/triggers/{name}", auth.Read, http.StatusOK, s.getIntegrationTrigger)
+	handle(t, "GET /v1/integrations/{id}/triggers/{trigger}", auth.Read, http.StatusOK, s.getIntegrationTrigger)
 
 	handle(t, "GET /v1/search", auth.Read, http.StatusOK, s.search)
 

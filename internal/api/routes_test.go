@@ -124,7 +124,7 @@ var routeBodies = map[string]string{
 	"GET /v1/actions/{name}":                                "-",
 	"GET /v1/integrations":                                  "-",
 	"GET /v1/integrations/{id}":                             "-",
-	"GET /v1/integrations/{id}/triggers/{name}":             "-",
+	"GET /v1/integrations/{id}/triggers/{trigger}":          "-",
 	"GET /v1/events":                                        "-",
 	"GET /v1/events/stream":                                 "-",
 	"GET /v1/search":                                        "-",
@@ -229,6 +229,8 @@ func routePath(r api.Route, id string) string {
 			segment = "ask"
 		case segment == "{trigger_id}":
 			segment = "by_hand"
+		case segment == "{trigger}":
+			segment = "new_message"
 		case segment == "{row_id}":
 			segment = "$row"
 		case strings.HasPrefix(segment, "{"):

@@ -2922,7 +2922,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/integrations/{id}/triggers/{name}": {
+    "/v1/integrations/{id}/triggers/{trigger}": {
         parameters: {
             query?: never;
             header?: never;
@@ -2936,7 +2936,7 @@ export interface paths {
                  * @description The name of the trigger, which is the part of its type after the dot.
                  * @example new_message
                  */
-                name: string;
+                trigger: string;
             };
             cookie?: never;
         };
@@ -17403,7 +17403,7 @@ export interface operations {
                  * @description The name of the trigger, which is the part of its type after the dot.
                  * @example new_message
                  */
-                name: string;
+                trigger: string;
             };
             cookie?: never;
         };

@@ -35,13 +35,13 @@ export function useActions(): KnownActions | undefined {
 
 /** useServiceTrigger returns what is known about a type of triggers of a service; null if it does not exist. */
 export function useServiceTrigger(type: string) {
-	const [id = "", name = ""] = type.split(".");
+	const [id = "", trigger = ""] = type.split(".");
 	return useQuery({
-		queryKey: ["integrations", id, "triggers", name],
+		queryKey: ["integrations", id, "triggers", trigger],
 		queryFn: async ({ signal }) => {
 			try {
-				const params = { path: { id, name } };
-				return await got(api.GET("/v1/integrations/{id}/triggers/{name}", { params, signal }));
+				const params = { path: { id, trigger } };
+				return await got(api.GET("/v1/integrations/{id}/triggers/{trigger}", { params, signal }));
 			} catch (error) {
 				if (error instanceof ApiError && error.status === 404) return null;
 				throw error;
