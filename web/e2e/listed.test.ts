@@ -137,7 +137,7 @@ test("a trigger of a service is added and filled in from the account", async () 
 		steps: [{ id: "note", uses: "log.write", with: { message: "Hi" } }],
 	});
 	await page.goto(`/workflows/${id}`);
-	await page.getByRole("button", { name: "Add trigger" }).click();
+	await page.getByRole("button", { name: "What starts this workflow?" }).click();
 	await page.keyboard.type("notion page");
 	await page.getByRole("option", { name: /New page/ }).waitFor();
 	await shoot(page, "trigger-picker");
