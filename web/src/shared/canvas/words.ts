@@ -42,9 +42,10 @@ export function frameWords(step: Pick<Step, "foreach" | "parallel" | "repeat">):
 
 /** triggerWords returns the most informative setting of a trigger. */
 export function triggerWords(trigger: Trigger): string {
+	if (isServiceTrigger(trigger.type)) return triggerInfo(trigger.type).summary;
 	for (const member of ["cron", "every", "event", "path", "url"]) {
 		const value = trigger[member];
 		if (typeof value === "string" && value) return member === "every" ? `every ${formatDuration(value)}` : value;
 	}
-	return isServiceTrigger(trigger.type) ? triggerInfo(trigger.type).summary : trigger.id;
+	return trigger.id;
 }

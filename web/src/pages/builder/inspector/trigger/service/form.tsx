@@ -15,13 +15,14 @@ export function ServiceForm({ trigger, pointer }: { trigger: Trigger; pointer: s
 	if (found.isError) return <ErrorState error={found.error} onRetry={() => void found.refetch()} />;
 	if (found.data === null) return <p className="text-failed">There is no trigger “{trigger.type}”.</p>;
 	if (!format || !found.data) return <SkeletonRows rows={3} />;
-	const { connection, input_schema } = found.data;
+	const { connection, input_schema, summary } = found.data;
 	const [service = ""] = trigger.type.split(".");
 	const schema = input_schema as JsonSchema;
 	const given = typeof trigger.connection === "string" ? trigger.connection : undefined;
 	const settings = isObject(trigger.with) ? trigger.with : {};
 	return (
 		<>
+			{summary && <p>{summary}</p>}
 			<ConnectionField value={given} pointer={pointer} integration={connection} service={service} />
 			<Listings
 				of={{ trigger: trigger.type }}
