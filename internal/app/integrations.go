@@ -11,13 +11,17 @@ import (
 	"github.com/stepmill/stepmill/internal/search"
 )
 
-// The descriptions of integrations in the output of commands.
 type (
-	Integration          = reference.Integration
+	// Integration is an integration in the output of commands; the others are its parts.
+	Integration = reference.Integration
+	// IntegrationOperation is an operation.
 	IntegrationOperation = reference.Operation
-	IntegrationTrigger   = reference.Trigger
-	IntegrationInput     = reference.Input
-	Deprecation          = reference.Deprecation
+	// IntegrationTrigger is a trigger.
+	IntegrationTrigger = reference.Trigger
+	// IntegrationInput is an input of an operation, or a setting of a trigger.
+	IntegrationInput = reference.Input
+	// Deprecation says what replaces one of them.
+	Deprecation = reference.Deprecation
 )
 
 // Integrations lists the integrations that are part of the product and match all words. An

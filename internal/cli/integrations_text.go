@@ -106,11 +106,11 @@ func inputsText(heading string, inputs []app.IntegrationInput) string {
 			words = append(words, "required")
 		}
 		fmt.Fprintf(&out, "  %s: %s\n", in.Name, strings.Join(words, ", "))
-		text := in.Title + "."
+		sentences := []string{in.Title + "."}
 		for _, note := range in.Notes {
-			text += " " + note.String()
+			sentences = append(sentences, note.String())
 		}
-		out.WriteString(wrap("      ", text))
+		out.WriteString(wrap("      ", strings.Join(sentences, " ")))
 	}
 	return out.String()
 }

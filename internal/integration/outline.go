@@ -60,9 +60,9 @@ func outlineNames(outlines []Outline) []string {
 }
 
 // outline sets the outlines of an integration.
-func (out *Integration) outline(m *manifest) {
+func (i *Integration) outline(m *manifest) {
 	for _, o := range m.Operations {
-		out.operations = append(out.operations, Outline{Name: o.name, Title: o.value.Title, Summary: o.value.Summary, Hidden: o.value.Hidden, Deprecated: o.value.Deprecated})
+		i.operations = append(i.operations, Outline{Name: o.name, Title: o.value.Title, Summary: o.value.Summary, Hidden: o.value.Hidden, Deprecated: o.value.Deprecated})
 	}
 	for _, t := range m.Triggers {
 		one := Outline{Name: t.name, Title: t.value.Title, Summary: t.value.Summary, Deprecated: t.value.Deprecated}
@@ -72,7 +72,7 @@ func (out *Integration) outline(m *manifest) {
 				one.Every = clock.FormatDuration(every)
 			}
 		}
-		out.triggers = append(out.triggers, one)
+		i.triggers = append(i.triggers, one)
 	}
 }
 

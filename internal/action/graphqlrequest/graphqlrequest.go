@@ -122,7 +122,8 @@ func compose(req action.Request) (egress.Request, error) {
 		Workspace: req.Workspace, Method: http.MethodPost, URL: url, Body: encoded, FollowRedirects: true,
 		Header: http.Header{"Content-Type": {"application/json"}, "Accept": {strings.Join([]string{responseType, "application/json"}, ", ")}},
 	}
-	return call, transfer.Complete(&call, req)
+	err = transfer.Complete(&call, req)
+	return call, err
 }
 
 // send sends a request and returns its answer if that is no failure.

@@ -70,11 +70,12 @@ func contents(heading string, entries []entry) string {
 	if len(entries) == 0 {
 		return ""
 	}
-	out := "| " + heading + " | |\n|---|---|\n"
+	var out strings.Builder
+	out.WriteString("| " + heading + " | |\n|---|---|\n")
 	for _, e := range entries {
-		out += fmt.Sprintf("| [%s](#%s) | %s |\n", label(e.title), e.slug, code(e.name))
+		fmt.Fprintf(&out, "| [%s](#%s) | %s |\n", label(e.title), e.slug, code(e.name))
 	}
-	return out + "\n"
+	return out.String() + "\n"
 }
 
 func (p *page) operations() {

@@ -101,7 +101,7 @@ func outline(t *testing.T, page string) []string {
 	open, columns := "", 0
 	for line := range strings.Lines(page) {
 		line = strings.TrimSuffix(line, "\n")
-		if found := fence.FindStringSubmatch(line); found != nil && (open == "" || found[1] == open && line == open) {
+		if found := fence.FindStringSubmatch(line); len(found) > 0 && (open == "" || found[1] == open && line == open) {
 			if open = found[1]; line == found[1] && len(out) > 0 && out[len(out)-1] == "code" {
 				open = ""
 				out = append(out, "end")
