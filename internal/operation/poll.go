@@ -62,10 +62,13 @@ func (a *Actions) Poll(ctx context.Context, p Poll, c action.Connection) (Found,
 	p.With = withDefaults(p.Trigger.Input, p.With)
 	found, err := a.poll(ctx, p, c)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
-		if failure.Code == integration.PositionLost {
-			return Found{PositionLost: true}, nil
-		}
 		masked := *failure
+		if failure.Code == integration.PositionLost {
+			if p.Cursor != nil {
+				return Found{PositionLost: true}, nil
+			}
+			masked.Code = integration.Failed // there is no position to lose
+		}
 		masked.Message = c.Mask.Text(failure.Message)
 		return Found{}, &masked
 	}

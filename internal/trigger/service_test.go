@@ -62,6 +62,10 @@ triggers:
     when: item.test != true
     key: item.id
     output: {id: "${{ item.id }}", status: "${{ input.status }}", note: "${{ item.note }}"}
+  changed_order:
+    title: Changed order
+    poll: {operation: orders_since, every: 1m, cursor: body.next, reset: status == 410}
+    key: item.id
   any_order:
     title: An order of a list
     poll: {operation: orders, every: 1m}
@@ -225,6 +229,20 @@ func TestServicePollPositionLost(t *testing.T) {
 		w.serveOrders(9, 10)
 		time.Sleep(time.Minute)
 		wantEqual(t, "runs", w.startedItems(made.ID), []int{9})
+	})
+}
+
+// A service that knows no position at all fails: starting over would not end.
+func TestServicePollWithoutPosition(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newShopEnv(t)
+		w.startNode()
+		w.api.respond(410, `{}`)
+		made := w.workflow(workflow.Active, `[{"id": "p", "type": "shop.changed_order", "connection": "my-shop"}]`)
+		time.Sleep(150 * time.Second)
+		wantEqual(t, "code", w.trigger(made.ID).Error.Code, integration.Failed)
+		wantEqual(t, "asked", w.api.requestTimes(), []time.Duration{0, time.Minute})
 	})
 }
 

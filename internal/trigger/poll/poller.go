@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -32,7 +31,8 @@ const (
 	// maxDelay limits the backoff after failures, unless the interval is longer.
 	maxDelay = time.Hour
 	maxNote  = 1000
-	// morePause is the time between polls while there is more to read.
+	// morePause is the time between polls while there is more to read, and before a poll
+	// starts over.
 	morePause = time.Second
 )
 
@@ -144,7 +144,7 @@ func (p *Poller) read(ctx context.Context, q Query) (Found, *mask.Masker, error)
 	if err != nil && ctx.Err() != nil && !errors.As(err, new(*action.Failure)) {
 		err = &action.Failure{Code: action.TimedOut, Message: fmt.Sprintf("there was no response within %s", p.timeout)}
 	}
-	if err == nil && found.More && (found.Cursor == nil || reflect.DeepEqual(found.Cursor, q.Cursor)) {
+	if err == nil && found.More && (found.Cursor == nil || sameCursor(found.Cursor, q.Cursor)) {
 		err = &action.Failure{Code: CodeStuck, Message: "the service says that there is more, but at the same position"}
 	}
 	found.Items = unique(found.Items)
@@ -163,7 +163,7 @@ func unique(items []Item) []Item {
 
 // startOver begins a poll anew, because the service no longer knows how far it had come.
 func (p *Poller) startOver(ctx context.Context, t trigger.Trigger, source []byte, now time.Time) error {
-	at := clock.Steady()
+	at := clock.Steady().Add(morePause)
 	note := &trigger.Note{At: now, Code: CodePositionLost, Message: "the service no longer knows where the last poll ended: what was new since then has started no runs"}
 	_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &at, State: state{Source: source, starting: true}.encode(), NotFired: note})
 	return err

@@ -3,7 +3,6 @@ package poll
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -63,7 +62,14 @@ func (s state) encode() []byte {
 }
 
 func (s state) equal(as state) bool {
-	return s.starting == as.starting && string(s.Seen) == string(as.Seen) && reflect.DeepEqual(s.Cursor, as.Cursor)
+	return s.starting == as.starting && string(s.Seen) == string(as.Seen) && sameCursor(s.Cursor, as.Cursor)
+}
+
+// sameCursor compares cursors as they are stored.
+func sameCursor(a, b any) bool {
+	one, oneErr := strictjson.Encode(a)
+	other, otherErr := strictjson.Encode(b)
+	return oneErr == nil && otherErr == nil && string(one) == string(other)
 }
 
 // keys returns the keys of the seen items.
