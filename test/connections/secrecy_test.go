@@ -257,7 +257,7 @@ func (c canaries) lookInAPI(t *testing.T, s *harness.Server) {
 		}
 		var rests []string
 		for _, step := range answers {
-			rests = append(rests, strings.NewReplacer("{step_id}", "s_"+step, "{n}", "2", "{trigger_id}", "x").Replace(rest))
+			rests = append(rests, strings.NewReplacer("{step_id}", "s_"+step, "{n}", "2", "{trigger_id}", "x", "{trigger}", "new_message").Replace(rest))
 		}
 		if !strings.Contains(rest, "{step_id}") {
 			rests = rests[:1]

@@ -199,6 +199,9 @@ func TestWorkflowExamples(t *testing.T) {
 	server.Expect(t, http.StatusCreated, http.MethodPost, "/v1/connections", map[string]any{
 		"name": "shop", "auth": "bearer", "fields": map[string]string{"token": "of the examples"}, "definition": map[string]any{"hosts": []string{"api.shop.example"}},
 	})
+	server.Expect(t, http.StatusCreated, http.MethodPost, "/v1/connections", map[string]any{
+		"name": "code", "integration": "github", "auth": "bearer", "fields": map[string]string{"token": "of the examples"},
+	})
 	server.Expect(t, http.StatusCreated, http.MethodPut, "/v1/secrets/example", map[string]string{"value": "of the examples"})
 	for _, example := range examples {
 		var made struct{ ID string }
