@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // maxFresh bounds the payload of a run that is passed on in memory, where many
@@ -114,6 +115,9 @@ func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error)
 		}
 		last := all.Starts[0].Run
 		last.ID = started[len(started)-1]
+		if fired.Next != nil {
+			tx.AfterCommit(func() { s.notify.Scheduled(workflow.FamilyOf(last.Trigger.Type), *fired.Next) })
+		}
 		return fire(tx, last, fired)
 	})
 	if err != nil {

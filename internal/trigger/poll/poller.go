@@ -200,13 +200,8 @@ func (p *Poller) startRuns(ctx context.Context, f firing, was state, found Found
 			_, err := p.store.MoveTrigger(ctx, m)
 			return err
 		}
-		more, err := p.fire(ctx, f, part, seen.encode(), until)
-		if err != nil || !more {
+		if more, err := p.fire(ctx, f, part, seen.encode(), until); err != nil || !more || last {
 			return err
-		}
-		if last {
-			p.Wake(f.next) // the store announces only times that no run has started for
-			return nil
 		}
 		was, unseen = seen, unseen[chunkSize:]
 	}
