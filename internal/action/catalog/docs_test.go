@@ -5,16 +5,13 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/catalog"
+	"github.com/stepmill/stepmill/test/generated"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/actions")
@@ -34,47 +31,7 @@ func TestDocs(t *testing.T) {
 		entry, _ := c.Find(name)
 		want[name+".md"] = page(t, entry.Spec)
 	}
-	if *update {
-		rewrite(t, want)
-		return
-	}
-	got := map[string]string{}
-	for _, path := range pages(t) {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got[filepath.Base(path)] = string(data)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s is out of date, run: make gen\n%s", docsFolder, diff)
-	}
-}
-
-func pages(t *testing.T) []string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
-}
-
-func rewrite(t *testing.T, want map[string]string) {
-	t.Helper()
-	if err := os.MkdirAll(docsFolder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range pages(t) {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range want {
-		if err := os.WriteFile(filepath.Join(docsFolder, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	generated.Check(t, docsFolder, want, *update)
 }
 
 func overview(c *action.Catalog) string {
