@@ -1,5 +1,5 @@
 import createClient, { type Middleware } from "openapi-fetch";
-import { errorOf } from "./error";
+import { ApiError, errorOf } from "./error";
 import type { components, paths } from "./schema";
 
 export type Schema = components["schemas"];
@@ -62,6 +62,16 @@ direct.use(throwOnError);
  */
 export async function got<T>(call: Promise<{ data?: T }>): Promise<T> {
 	return (await call).data as T;
+}
+
+/** gotOrNull is like got, but returns null for something that does not exist. */
+export async function gotOrNull<T>(call: Promise<{ data?: T }>): Promise<T | null> {
+	try {
+		return await got(call);
+	} catch (error) {
+		if (error instanceof ApiError && error.status === 404) return null;
+		throw error;
+	}
 }
 
 /** gotTagged is like got, but also returns the ETag for a later If-Match. */

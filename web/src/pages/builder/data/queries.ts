@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { api, got } from "@/api/client";
-import { ApiError } from "@/api/error";
+import { api, got, gotOrNull } from "@/api/client";
 import { useLiveQueries } from "@/live/hooks";
 import {
 	foreignNames,
@@ -38,15 +37,8 @@ export function useServiceTrigger(type: string) {
 	const [id = "", trigger = ""] = type.split(".");
 	return useQuery({
 		queryKey: ["integrations", id, "triggers", trigger],
-		queryFn: async ({ signal }) => {
-			try {
-				const params = { path: { id, trigger } };
-				return await got(api.GET("/v1/integrations/{id}/triggers/{trigger}", { params, signal }));
-			} catch (error) {
-				if (error instanceof ApiError && error.status === 404) return null;
-				throw error;
-			}
-		},
+		queryFn: ({ signal }) =>
+			gotOrNull(api.GET("/v1/integrations/{id}/triggers/{trigger}", { params: { path: { id, trigger } }, signal })),
 		enabled: isServiceTrigger(type),
 		...forever,
 	});

@@ -1,7 +1,6 @@
 import { type UseQueryResult, useQueries, useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
-import { api, got, type Schema } from "@/api/client";
-import { ApiError } from "@/api/error";
+import { api, got, gotOrNull, type Schema } from "@/api/client";
 import type { Inputs, JsonObject } from "@/shared/workflow/model";
 
 export type Action = Schema["Action"];
@@ -50,14 +49,8 @@ export function useOperations(names: readonly string[]): KnownActions {
 	return useQueries({
 		queries: names.map((name) => ({
 			queryKey: ["actions", name],
-			queryFn: async ({ signal }: { signal: AbortSignal }) => {
-				try {
-					return await got(api.GET("/v1/actions/{name}", { params: { path: { name } }, signal }));
-				} catch (error) {
-					if (error instanceof ApiError && error.status === 404) return null;
-					throw error;
-				}
-			},
+			queryFn: ({ signal }: { signal: AbortSignal }) =>
+				gotOrNull(api.GET("/v1/actions/{name}", { params: { path: { name } }, signal })),
 			staleTime: Number.POSITIVE_INFINITY,
 		})),
 		// A function that stays the same, or the result would be a new one each time.
