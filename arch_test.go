@@ -100,7 +100,7 @@ var rules = []rule{
 	{pkg: "integration", may: base + " egress /integrations"},
 	{pkg: "integration/authoring", may: base + " integration operation/replay /integrations"},
 	{pkg: "integration/reference", may: base + " integration operation operation/replay"},
-	{pkg: "operation", may: base + " action action/itemlist action/transfer egress integration"},
+	{pkg: "operation", may: base + " action action/itemlist action/pages action/transfer egress integration"},
 	{pkg: "operation/replay", may: base + " action egress integration operation"},
 	{pkg: "usage", may: base + " auth"},
 	{pkg: "vault", may: base},

@@ -86,7 +86,7 @@ func showIntegration(i *integration.Integration) integrationBody {
 	}
 	for _, o := range i.OperationOutlines() {
 		if !o.Hidden {
-			body.Operations = append(body.Operations, integrationOperation{i.ID + "." + o.Name, o.Title, orNull(o.Summary), o.Deprecated})
+			body.Operations = append(body.Operations, integrationOperation{i.FullName(o.Name), o.Title, orNull(o.Summary), o.Deprecated})
 		}
 	}
 	for _, t := range i.TriggerOutlines() {
@@ -104,7 +104,7 @@ func showIntegration(i *integration.Integration) integrationBody {
 }
 
 func showIntegrationTrigger(i *integration.Integration, t integration.Outline) integrationTrigger {
-	return integrationTrigger{i.ID + "." + t.Name, t.Title, orNull(t.Summary), t.Every, t.Deprecated}
+	return integrationTrigger{i.FullName(t.Name), t.Title, orNull(t.Summary), t.Every, t.Deprecated}
 }
 
 func showIntegrationField(f integration.Field) integrationField {
@@ -178,11 +178,11 @@ func (s *Server) getIntegrationTrigger(_ context.Context, in *integrationTrigger
 	if err != nil {
 		return nil, err
 	}
-	t, err := of.GetTrigger(in.Trigger)
+	t, outline, err := of.GetTrigger(in.Trigger)
 	if err != nil {
 		return nil, err
 	}
-	body := integrationTriggerDetail{showIntegrationTrigger(of, t.Outline()), of.ConnectedAs(), json.RawMessage(t.InputSchema()), nil}
+	body := integrationTriggerDetail{showIntegrationTrigger(of, outline), of.ConnectedAs(), json.RawMessage(t.InputSchema()), nil}
 	if body.Sample, err = s.Triggers.SampleOf(body.Type); err != nil {
 		return nil, err
 	}

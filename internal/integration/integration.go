@@ -36,6 +36,10 @@ type Integration struct {
 	variables            variables
 }
 
+// FullName returns the name of an operation or a trigger as workflows have it, such as
+// gmail.new_message.
+func (i *Integration) FullName(name string) string { return i.ID + "." + name }
+
 // ConnectedAs returns the id of the integration that the connections belong to.
 func (i *Integration) ConnectedAs() string { return cmp.Or(i.Of, i.ID) }
 

@@ -198,7 +198,7 @@ func (i *Integration) OperationNames() []string { return outlineNames(i.operatio
 
 // FindOperation returns the operation with a name.
 func (i *Integration) FindOperation(name string) (*Operation, bool) {
-	if !findOutline(i.operations, name) {
+	if _, known := findOutline(i.operations, name); !known {
 		return nil, false
 	}
 	operations := i.Operations()

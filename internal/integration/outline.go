@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -42,13 +43,12 @@ func (i *Integration) Operations() []Operation { return i.detail().operations }
 // Triggers returns the triggers, in the order of the file.
 func (i *Integration) Triggers() []Trigger { return i.detail().triggers }
 
-func findOutline(outlines []Outline, name string) bool {
-	for _, one := range outlines {
-		if one.Name == name {
-			return true
-		}
+func findOutline(outlines []Outline, name string) (Outline, bool) {
+	at := slices.IndexFunc(outlines, func(one Outline) bool { return one.Name == name })
+	if at < 0 {
+		return Outline{}, false
 	}
-	return false
+	return outlines[at], true
 }
 
 func outlineNames(outlines []Outline) []string {

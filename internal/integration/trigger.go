@@ -3,7 +3,6 @@ package integration
 import (
 	"time"
 
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/suggest"
@@ -52,7 +51,7 @@ const shortestPoll = 10 * time.Second
 
 // FindTrigger returns the trigger with a name.
 func (i *Integration) FindTrigger(name string) (*Trigger, bool) {
-	if !findOutline(i.triggers, name) {
+	if _, known := findOutline(i.triggers, name); !known {
 		return nil, false
 	}
 	triggers := i.Triggers()
@@ -64,21 +63,19 @@ func (i *Integration) FindTrigger(name string) (*Trigger, bool) {
 	return nil, false
 }
 
-// GetTrigger returns the trigger with a name, or the error that clients see if there is none.
-func (i *Integration) GetTrigger(name string) (*Trigger, error) {
-	if found, ok := i.FindTrigger(name); ok {
-		return found, nil
+// GetTrigger returns the trigger with a name and its outline, or the error that clients see
+// if there is none.
+func (i *Integration) GetTrigger(name string) (*Trigger, Outline, error) {
+	found, ok := i.FindTrigger(name)
+	if !ok {
+		return nil, Outline{}, fault.New(fault.TriggerNotFound, "%s has no trigger %q%s", i.Name, name, suggest.Hint(name, i.TriggerNames()))
 	}
-	return nil, fault.New(fault.TriggerNotFound, "%s has no trigger %q%s", i.Name, name, suggest.Hint(name, i.TriggerNames()))
+	outline, _ := findOutline(i.triggers, name)
+	return found, outline, nil
 }
 
 // TriggerNames returns the names of the triggers, in the order of the file.
 func (i *Integration) TriggerNames() []string { return outlineNames(i.triggers) }
-
-// Outline returns what lists show of the trigger.
-func (t *Trigger) Outline() Outline {
-	return Outline{Name: t.Name, Title: t.Title, Summary: t.Summary, Every: clock.FormatDuration(t.Poll.Every), Deprecated: t.Deprecated}
-}
 
 // InputSchema returns the JSON Schema of the settings of the trigger, like that of the
 // input of an operation.

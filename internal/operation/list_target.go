@@ -71,21 +71,15 @@ func (l *Lists) owner(q ListQuery) (service *integration.Integration, owner list
 }
 
 func (l *Lists) operation(name string) (*integration.Integration, listOwner, error) {
-	id, short, _ := strings.Cut(name, ".")
-	if service, ok := l.actions.integrations.Find(id); ok {
-		if found, ok := service.FindOperation(short); ok && !found.Hidden {
-			return service, listOwner{name, found.Input}, nil
-		}
+	if service, found, ok := l.actions.find(name); ok {
+		return service, listOwner{name, found.Input}, nil
 	}
 	return nil, listOwner{}, fault.Field("/operation", "there is no operation %q%s", name, suggest.Hint(name, l.actions.Names()))
 }
 
 func (l *Lists) trigger(name string) (*integration.Integration, listOwner, error) {
-	id, short, _ := strings.Cut(name, ".")
-	if service, ok := l.actions.integrations.Find(id); ok {
-		if found, ok := service.FindTrigger(short); ok {
-			return service, listOwner{name, found.Input}, nil
-		}
+	if service, found, ok := l.actions.FindTrigger(name); ok {
+		return service, listOwner{name, found.Input}, nil
 	}
 	return nil, listOwner{}, fault.Field("/trigger", "there is no trigger %q%s", name, suggest.Hint(name, l.actions.TriggerNames()))
 }

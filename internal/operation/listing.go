@@ -50,8 +50,8 @@ func NewLists(actions *Actions, connections Connections) *Lists {
 	return &Lists{actions: actions, connections: connections, slots: fairqueue.New(listSlots, listSlotsPerWorkspace, listsWaiting)}
 }
 
-// ListQuery asks for the values that an input of a step or a trigger can have, or for the members of
-// an object.
+// ListQuery asks for the values that an input of a step or a trigger can have, or for the
+// members of an object.
 type ListQuery struct {
 	// Workspace, Connection and Integration describe the connection, which the caller
 	// may use.
@@ -132,9 +132,7 @@ func (l *Lists) list(ctx context.Context, t listTarget, workspace string, c acti
 		value, err = e.listValue(ctx)
 	}
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
-		masked := *failure
-		masked.Message = c.Mask.Text(failure.Message)
-		return Listing{}, &masked
+		return Listing{}, masked(failure, c)
 	}
 	if err != nil {
 		return Listing{}, err

@@ -27,16 +27,13 @@ func NewActions(integrations *integration.Catalog, client transfer.Client) *Acti
 	return &Actions{integrations: integrations, client: client, rates: newLimiter()}
 }
 
-// Integrations returns the integrations that the operations belong to.
-func (a *Actions) Integrations() *integration.Catalog { return a.integrations }
-
 // Names returns the names of the operations that people can use.
 func (a *Actions) Names() []string {
 	var out []string
 	for _, i := range a.integrations.List() {
 		for _, o := range i.OperationOutlines() {
 			if !o.Hidden {
-				out = append(out, i.ID+"."+o.Name)
+				out = append(out, i.FullName(o.Name))
 			}
 		}
 	}
@@ -49,7 +46,7 @@ func (a *Actions) TriggerNames() []string {
 	var out []string
 	for _, i := range a.integrations.List() {
 		for _, name := range i.TriggerNames() {
-			out = append(out, i.ID+"."+name)
+			out = append(out, i.FullName(name))
 		}
 	}
 	slices.Sort(out)
@@ -61,20 +58,37 @@ func (a *Actions) Codes() []action.Code { return codes }
 
 // Find returns the operation with the name of an action, if people can use it.
 func (a *Actions) Find(actionName string) (action.Entry, bool) {
-	id, operation, _ := strings.Cut(actionName, ".")
-	i, ok := a.integrations.Find(id)
+	i, o, ok := a.find(actionName)
 	if !ok {
-		return action.Entry{}, false
-	}
-	o, ok := i.FindOperation(operation)
-	if !ok || o.Hidden {
 		return action.Entry{}, false
 	}
 	return a.Entry(i, o), true
 }
 
+// find returns the operation with the name of an action, if people can use it.
+func (a *Actions) find(actionName string) (*integration.Integration, *integration.Operation, bool) {
+	id, name, _ := strings.Cut(actionName, ".")
+	i, ok := a.integrations.Find(id)
+	if !ok {
+		return nil, nil, false
+	}
+	o, ok := i.FindOperation(name)
+	return i, o, ok && !o.Hidden
+}
+
+// FindTrigger returns the trigger with the name of a type, such as gmail.new_message.
+func (a *Actions) FindTrigger(triggerType string) (*integration.Integration, *integration.Trigger, bool) {
+	id, name, _ := strings.Cut(triggerType, ".")
+	i, ok := a.integrations.Find(id)
+	if !ok {
+		return nil, nil, false
+	}
+	t, ok := i.FindTrigger(name)
+	return i, t, ok
+}
+
 // Name returns the name of the action of an operation.
-func Name(i *integration.Integration, o *integration.Operation) string { return i.ID + "." + o.Name }
+func Name(i *integration.Integration, o *integration.Operation) string { return i.FullName(o.Name) }
 
 // Entry returns an operation as an action.
 func (a *Actions) Entry(i *integration.Integration, o *integration.Operation) action.Entry {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/actiontest"
+	"github.com/stepmill/stepmill/internal/action/pages"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation"
@@ -187,7 +188,7 @@ func TestPagesInACircle(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, orders, answer(200, `{"orders": [1], "next": "b"}`), answer(200, `{"orders": [2], "next": "c"}`), answer(200, `{"orders": [3], "next": "b"}`))
 	_, _, err := h.run(t, "list_orders", request(map[string]any{"all": true}))
-	wantFailure(t, err, operation.PaginationFailed)
+	wantFailure(t, err, pages.Failed)
 }
 
 func wantFailure(t *testing.T, err error, code string) *action.Failure {

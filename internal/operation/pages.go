@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/pages"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -13,9 +14,6 @@ import (
 
 // maxPages is the most pages of a list that are read.
 const maxPages = 10_000
-
-// PaginationFailed is the code of pages that cannot be followed.
-const PaginationFailed = "pagination_failed"
 
 // limit returns the most items to return, 0 for all of them.
 func (e *execution) limit() int {
@@ -187,7 +185,7 @@ func (e *execution) advanceTo(env integration.Env, got *answer) (bool, error) {
 	}
 	next, err := got.url.Parse(text)
 	if err != nil {
-		return false, &action.Failure{Code: PaginationFailed, Message: "the service has sent a URL of the next page that is not valid"}
+		return false, pages.Failure("the service has sent a URL of the next page that is not valid")
 	}
 	e.at.URL = next.String()
 	return true, e.record([]byte(e.at.URL))
@@ -197,7 +195,7 @@ func (e *execution) advanceTo(env integration.Env, got *answer) (bool, error) {
 // in circles.
 func (e *execution) record(position json.RawMessage) error {
 	if page, repeated := e.list.Seen(position); repeated {
-		return &action.Failure{Code: PaginationFailed, Message: fmt.Sprintf("the service says after page %d that the next page is the one after page %d, again", e.at.Pages+1, page)}
+		return pages.Failure(fmt.Sprintf("the service says after page %d that the next page is the one after page %d, again", e.at.Pages+1, page))
 	}
 	return nil
 }

@@ -62,15 +62,14 @@ func (a *Actions) Poll(ctx context.Context, p Poll, c action.Connection) (Found,
 	p.With = withDefaults(p.Trigger.Input, p.With)
 	found, err := a.poll(ctx, p, c)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
-		masked := *failure
+		out := masked(failure, c)
 		if failure.Code == integration.PositionLost {
 			if p.Cursor != nil {
 				return Found{PositionLost: true}, nil
 			}
-			masked.Code = integration.Failed // there is no position to lose
+			out.Code = integration.Failed // there is no position to lose
 		}
-		masked.Message = c.Mask.Text(failure.Message)
-		return Found{}, &masked
+		return Found{}, out
 	}
 	return found, err
 }

@@ -57,6 +57,13 @@ func (r reading) run(ctx context.Context, req action.Request, cursor any) (e *ex
 	}
 }
 
+// masked returns a failure whose message has no secrets of the connection.
+func masked(failure *action.Failure, c action.Connection) *action.Failure {
+	out := *failure
+	out.Message = c.Mask.Text(failure.Message)
+	return &out
+}
+
 func size(chunks [][]byte) int {
 	out := 0
 	for _, chunk := range chunks {

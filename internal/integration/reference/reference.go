@@ -102,7 +102,7 @@ func Describe(i *integration.Integration, tests *replay.Tests) (Integration, err
 			return Integration{}, err
 		}
 		out.Triggers = append(out.Triggers, Trigger{
-			Type: i.ID + "." + t.Name, Title: t.Title, Summary: t.Summary, Every: clock.FormatDuration(t.Poll.Every), Deprecated: t.Deprecated,
+			Type: i.FullName(t.Name), Title: t.Title, Summary: t.Summary, Every: clock.FormatDuration(t.Poll.Every), Deprecated: t.Deprecated,
 			Input: json.RawMessage(t.InputSchema()), Inputs: describeInputs(i, "", t.Input), Example: example, Sample: tests.Payload(t.Name),
 		})
 	}
@@ -135,7 +135,7 @@ func (i *Integration) FindTrigger(name string) (Trigger, bool) {
 // example returns a step or a trigger in YAML, whose member has the name at the service.
 func example(i *integration.Integration, member, name string, input json.RawMessage) (string, error) {
 	id, _, _ := strings.Cut(name, "@")
-	entry := fmt.Sprintf(`{"id": %q, %q: %q, "connection": %q`, id, member, i.ID+"."+name, "my-"+i.ConnectedAs())
+	entry := fmt.Sprintf(`{"id": %q, %q: %q, "connection": %q`, id, member, i.FullName(name), "my-"+i.ConnectedAs())
 	if len(input) > 0 && string(input) != "{}" {
 		entry += `, "with": ` + string(input)
 	}

@@ -275,16 +275,8 @@ func execute(ctx context.Context, a action.Action, req action.Request) (any, err
 
 // compare compares the result of an operation with the expected one.
 func (t Test) compare(files *files, output any, err error) error {
-	failure, failed := errors.AsType[*action.Failure](err)
-	switch {
-	case err != nil && !failed:
-		return err
-	case t.Error == nil && failed:
-		return fmt.Errorf("it failed: %s", failure.Error())
-	case t.Error != nil && !failed:
-		return errors.New("it succeeded, but should have failed")
-	case t.Error != nil:
-		return t.Error.compare(failure)
+	if err != nil || t.Error != nil {
+		return t.Error.compare(err)
 	}
 	got, err := strictjson.Encode(files.describe(action.Object(output)))
 	if err != nil {
@@ -293,9 +285,20 @@ func (t Test) compare(files *files, output any, err error) error {
 	return equalJSON("the output", got, t.Output)
 }
 
-// compare compares how a step has failed with what is expected. A message that is left out
-// can be any.
-func (want *Failure) compare(failure *action.Failure) error {
+// compare compares how a step or a poll has ended with the failure that is expected, nil for
+// none. A message that is left out can be any.
+func (want *Failure) compare(err error) error {
+	failure, failed := errors.AsType[*action.Failure](err)
+	switch {
+	case err != nil && !failed:
+		return err
+	case want == nil && failed:
+		return fmt.Errorf("it failed: %s", failure.Error())
+	case want != nil && !failed:
+		return errors.New("it succeeded, but should have failed")
+	case want == nil:
+		return nil
+	}
 	code, _ := failure.Output["service_code"].(string)
 	got := map[string]any{"code": failure.Code, "service_code": code}
 	expected := map[string]any{"code": want.Code, "service_code": want.ServiceCode}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -30,6 +31,15 @@ type Query struct {
 	Cursor   any
 	Starting bool
 	Now      time.Time
+}
+
+// Env returns what expressions of the trigger can read.
+func (q Query) Env() *expr.Env {
+	return &expr.Env{
+		Cursor: q.Cursor, Now: q.Now,
+		Trigger:  expr.Trigger{Type: q.Compiled.Type, ID: q.Trigger.ID},
+		Workflow: expr.Workflow{ID: q.Trigger.WorkflowID, Version: q.Trigger.Version},
+	}
 }
 
 // Found is what a poll has found.

@@ -93,11 +93,9 @@ type request struct {
 func (q request) config() *Config { return q.Compiled.Config.(*Config) }
 
 func (q request) env() *expr.Env {
-	return &expr.Env{
-		Cursor: q.Cursor, Vars: q.vars, Secrets: q.secrets, Now: q.Now,
-		Trigger:  expr.Trigger{Type: q.Trigger.Type, ID: q.Trigger.ID},
-		Workflow: expr.Workflow{ID: q.Trigger.WorkflowID, Version: q.Trigger.Version},
-	}
+	out := q.Env()
+	out.Vars, out.Secrets = q.vars, q.secrets
+	return out
 }
 
 // mask masks the secrets of the request and more.

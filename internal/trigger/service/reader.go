@@ -65,10 +65,7 @@ func (r *reader) Read(ctx context.Context, q poll.Query) (poll.Found, *mask.Mask
 
 // settings returns the settings of the trigger with the values of their expressions.
 func (r *reader) settings(ctx context.Context, q poll.Query, config *Config) (map[string]any, error) {
-	env := &expr.Env{
-		Now:     q.Now,
-		Trigger: expr.Trigger{Type: q.Compiled.Type, ID: q.Trigger.ID}, Workflow: expr.Workflow{ID: q.Trigger.WorkflowID, Version: q.Trigger.Version},
-	}
+	env := q.Env()
 	if q.Compiled.Vars {
 		var err error
 		if env.Vars, err = r.values.Vars(ctx, q.Trigger.WorkspaceID); err != nil {

@@ -44,22 +44,12 @@ type Types struct {
 // Names implements workflow.TriggerSource.
 func (t *Types) Names() []string { return t.operations.TriggerNames() }
 
-func (t *Types) trigger(name string) (*integration.Integration, *integration.Trigger, bool) {
-	id, short, _ := strings.Cut(name, ".")
-	i, ok := t.operations.Integrations().Find(id)
-	if !ok {
-		return nil, nil, false
-	}
-	one, ok := i.FindTrigger(short)
-	return i, one, ok
-}
-
 // Find implements workflow.TriggerSource.
 func (t *Types) Find(name string) (workflow.TriggerType, bool) {
 	if found, ok := t.found.Load(name); ok {
 		return found.(workflow.TriggerType), true
 	}
-	i, one, ok := t.trigger(name)
+	i, one, ok := t.operations.FindTrigger(name)
 	if !ok {
 		return workflow.TriggerType{}, false
 	}
