@@ -30,7 +30,7 @@ type integrationTrigger struct {
 	Type       string                   `json:"type"`
 	Title      string                   `json:"title"`
 	Summary    *string                  `json:"summary"`
-	Every      string                   `json:"every"`
+	Every      *string                  `json:"every"`
 	Deprecated *integration.Deprecation `json:"deprecated"`
 }
 
@@ -104,7 +104,7 @@ func showIntegration(i *integration.Integration) integrationBody {
 }
 
 func showIntegrationTrigger(i *integration.Integration, t integration.Outline) integrationTrigger {
-	return integrationTrigger{i.FullName(t.Name), t.Title, orNull(t.Summary), t.Every, t.Deprecated}
+	return integrationTrigger{i.FullName(t.Name), t.Title, orNull(t.Summary), orNull(t.Every), t.Deprecated}
 }
 
 func showIntegrationField(f integration.Field) integrationField {

@@ -79,7 +79,7 @@ func operationText(o app.IntegrationOperation) string {
 
 // triggerText describes a trigger.
 func triggerText(t app.IntegrationTrigger) string {
-	return headText(t.Title, t.Type, t.Summary, t.Deprecated) + "It looks every " + t.Every + ", unless `every` says otherwise.\n" +
+	return headText(t.Title, t.Type, t.Summary, t.Deprecated) + wrap("", t.Source()) +
 		inputsText("Settings", t.Inputs) + "\nExample of a trigger\n" + indent("  ", t.Example)
 }
 

@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
@@ -22,6 +23,7 @@ type manifest struct {
 	Errors     []manifestErrorRule      `json:"errors"`
 	Rate       []manifestRate           `json:"rate"`
 	Operations named[manifestOperation] `json:"operations"`
+	Hooks      named[manifestHook]      `json:"hooks"`
 	Triggers   named[manifestTrigger]   `json:"triggers"`
 }
 
@@ -112,6 +114,7 @@ type manifestTrigger struct {
 	Title      string               `json:"title"`
 	Summary    string               `json:"summary"`
 	Input      named[manifestInput] `json:"input"`
+	Hook       string               `json:"hook"`
 	Poll       *manifestPoll        `json:"poll"`
 	When       string               `json:"when"`
 	Key        string               `json:"key"`
@@ -140,6 +143,55 @@ func (s *manifestStart) UnmarshalJSON(data []byte) error {
 		return strictjson.Decode(data, &s.value)
 	}
 	return strictjson.Decode(data, &s.call)
+}
+
+type manifestHook struct {
+	Scope      string             `json:"scope"`
+	Setup      string             `json:"setup"`
+	Register   *manifestCalls     `json:"register"`
+	Renew      *manifestCalls     `json:"renew"`
+	Unregister *manifestCalls     `json:"unregister"`
+	Expires    string             `json:"expires"`
+	Verify     *manifestVerify    `json:"verify"`
+	Challenge  *manifestChallenge `json:"challenge"`
+	Items      string             `json:"items"`
+	Key        string             `json:"key"`
+	Reply      any                `json:"reply"`
+}
+
+// manifestCalls is a call, or an object with several of them and an output.
+type manifestCalls struct {
+	call   *manifestCall
+	Do     []manifestCall `json:"do"`
+	Output any            `json:"output"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *manifestCalls) UnmarshalJSON(data []byte) error {
+	if !slices.Contains(keys(data), "do") {
+		return strictjson.Decode(data, &c.call)
+	}
+	type plain manifestCalls
+	return strictjson.Decode(data, (*plain)(c))
+}
+
+type manifestVerify struct {
+	Scheme         string `json:"scheme"`
+	Secret         string `json:"secret"`
+	SecretEncoding string `json:"secret_encoding"`
+	Given          string `json:"given"`
+	Header         string `json:"header"`
+	Algorithm      string `json:"algorithm"`
+	Encoding       string `json:"encoding"`
+	Prefix         string `json:"prefix"`
+	Timestamp      string `json:"timestamp"`
+	Signed         string `json:"signed"`
+	Tolerance      string `json:"tolerance"`
+}
+
+type manifestChallenge struct {
+	When  string `json:"when"`
+	Reply any    `json:"reply"`
 }
 
 type manifestOption struct {

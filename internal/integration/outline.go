@@ -29,6 +29,7 @@ type Outline struct {
 type detail struct {
 	operations []Operation
 	triggers   []Trigger
+	hooks      []Hook
 }
 
 // OperationOutlines returns the outlines of the operations, in the order of the file.

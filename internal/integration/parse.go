@@ -153,8 +153,8 @@ func (p *parser) integration(m *manifest, of *Integration) *Integration {
 	}
 	out.outline(m)
 	if !p.outline {
-		operations := p.operations(m)
-		found := detail{operations, p.triggers(m, operations)}
+		operations, hooks := p.operations(m), p.hooks(m)
+		found := detail{operations, p.triggers(m, operations, hooks), hooks}
 		out.detail = func() detail { return found }
 	}
 	out.variables = p.shared

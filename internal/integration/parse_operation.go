@@ -37,40 +37,53 @@ func (p *parser) operation(pointer, name string, o *manifestOperation, polled bo
 	if o.Timeout != "" {
 		out.Timeout = p.duration(at(pointer, "timeout"), o.Timeout)
 	}
-	calls, callsAt := o.Do, func(i int) string { return at(pointer, "do", strconv.Itoa(i)) }
-	if o.Request != nil {
-		calls, callsAt = []manifestCall{*o.Request}, func(int) string { return at(pointer, "request") }
-	}
-	switch {
-	case (o.Request == nil) == (len(o.Do) == 0):
+	if (o.Request == nil) == (len(o.Do) == 0) {
 		p.failf(pointer, "needs either a request, or do with several")
 		return out
-	case len(o.Do) > maxCalls:
-		p.failf(at(pointer, "do"), "has more than %d calls", maxCalls)
 	}
 	out.Input = p.inputs(at(pointer, "input"), o.Input)
-	if calls[len(calls)-1].Page != nil {
+	if o.Request != nil && o.Request.Page != nil || len(o.Do) > 0 && o.Do[len(o.Do)-1].Page != nil {
 		out.Input = append(out.Input, listInputs()...)
 	}
-	where := place{p.shared, map[string][]string{"input": inputNames(out.Input), "results": {}, "step": {"key", "uuid"}}}
+	where := p.operationPlace(inputNames(out.Input))
 	if polled {
 		where.roots["cursor"] = nil
 	}
+	out.Calls = p.calls(pointer, at(pointer, "request"), o.Request, o.Do, where)
+	out.Output = p.optionalValue(at(pointer, "output"), o.Output, where.answerScope("items"))
+	out.Rates = p.rates(at(pointer, "rate"), o.Rate, where)
+	p.listMappings(pointer, o, &out, where)
+	p.answers[name] = where
+	return out
+}
+
+// operationPlace returns the place of the calls of an operation with inputs of these names.
+func (p *parser) operationPlace(inputs []string) place {
+	return place{p.shared, map[string][]string{"input": inputs, "results": {}, "step": {"key", "uuid"}}}
+}
+
+// calls compiles a request, or the calls in do. What comes after them reads their results
+// in the place too.
+func (p *parser) calls(pointer, requestAt string, request *manifestCall, do []manifestCall, where place) []Call {
+	var out []Call
+	calls, callsAt := do, func(i int) string { return at(pointer, "do", strconv.Itoa(i)) }
+	if request != nil {
+		calls, callsAt = []manifestCall{*request}, func(int) string { return requestAt }
+	}
+	if len(do) > maxCalls {
+		p.failf(at(pointer, "do"), "has more than %d calls", maxCalls)
+	}
 	for i := range calls {
-		p.checkCallID(callsAt(i), &calls[i], o.Request != nil, where.roots["results"])
-		out.Calls = append(out.Calls, *p.call(callsAt(i), &calls[i], where))
+		p.checkCallID(callsAt(i), &calls[i], request != nil, where.roots["results"])
+		out = append(out, *p.call(callsAt(i), &calls[i], where))
 		if calls[i].Page != nil && i < len(calls)-1 {
 			p.failf(at(callsAt(i), "page"), "only the last call can read a list in pages")
 		}
 		where.roots["results"] = append(where.roots["results"], calls[i].ID)
 	}
-	if o.Request != nil {
+	if request != nil {
 		where.roots["results"] = []string{}
 	}
-	out.Output = p.optionalValue(at(pointer, "output"), o.Output, where.answerScope("items"))
-	out.Rates = p.rates(at(pointer, "rate"), o.Rate, where)
-	p.listMappings(pointer, o, &out, where)
-	p.answers[name] = where
 	return out
 }
 

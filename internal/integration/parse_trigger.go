@@ -7,19 +7,19 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// triggers compiles the triggers, given the operations.
-func (p *parser) triggers(m *manifest, operations []Operation) []Trigger {
+// triggers compiles the triggers, given the operations and the hooks.
+func (p *parser) triggers(m *manifest, operations []Operation, hooks []Hook) []Trigger {
 	var out []Trigger
 	for _, t := range m.Triggers {
 		pointer := at("/triggers", t.name)
-		one := p.trigger(pointer, t.name, &t.value, operations)
+		one := p.trigger(pointer, t.name, &t.value, operations, hooks)
 		p.linkInputs(at(pointer, "input"), one.Name, one.Input, operations)
 		out = append(out, one)
 	}
 	return out
 }
 
-func (p *parser) trigger(pointer, name string, t *manifestTrigger, operations []Operation) Trigger {
+func (p *parser) trigger(pointer, name string, t *manifestTrigger, operations []Operation, hooks []Hook) Trigger {
 	out := Trigger{Name: name, Title: t.Title, Summary: t.Summary, Deprecated: t.Deprecated}
 	if !operationName.MatchString(name) {
 		p.failf(pointer, "the name of a trigger has lower-case letters, digits and underscores, and starts with a letter")
@@ -28,16 +28,42 @@ func (p *parser) trigger(pointer, name string, t *manifestTrigger, operations []
 	out.Input = p.inputs(at(pointer, "input"), t.Input)
 	p.noFiles(at(pointer, "input"), out.Input)
 	item := place{p.shared, map[string][]string{"input": inputNames(out.Input), "item": nil}}
+	if t.Poll == nil {
+		item.roots["headers"] = nil
+	}
 	out.When = p.condition(at(pointer, "when"), t.When, item.scope())
-	p.require(at(pointer, "key"), t.Key)
 	out.Key = p.program(at(pointer, "key"), t.Key, item.scope())
 	out.Output = p.optionalValue(at(pointer, "output"), t.Output, item.scope())
-	if t.Poll == nil {
-		p.failf(pointer, "needs a poll, which looks for new items")
-		return out
+	out.Hook = p.hookOf(at(pointer, "hook"), t.Hook, hooks)
+	switch {
+	case t.Key == "" && (t.Poll != nil || out.Hook == nil || out.Hook.Key == nil):
+		p.require(at(pointer, "key"), "")
+	case out.Key == nil && out.Hook != nil:
+		out.Key = out.Hook.Key
 	}
-	out.Poll = p.poll(at(pointer, "poll"), t.Poll, out.Input, operations)
+	if t.Poll != nil {
+		poll := p.poll(at(pointer, "poll"), t.Poll, out.Input, operations)
+		out.Poll = &poll
+	} else if t.Hook == "" {
+		p.failf(pointer, "needs a poll, which looks for new items, or a hook, with which the service tells what is new")
+	}
 	return out
+}
+
+// hookOf returns the hook that a trigger names; nil if it names none.
+func (p *parser) hookOf(pointer, name string, hooks []Hook) *Hook {
+	if name == "" {
+		return nil
+	}
+	var names []string
+	for i := range hooks {
+		if hooks[i].Name == name {
+			return &hooks[i]
+		}
+		names = append(names, hooks[i].Name)
+	}
+	p.failf(pointer, "there is no hook %q%s", name, suggest.Hint(name, names))
+	return nil
 }
 
 // noFiles reports settings of triggers that are files: only steps have them.

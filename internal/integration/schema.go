@@ -17,7 +17,7 @@ const SchemaID = "urn:stepmill:schema:integration:v1"
 // the rest, such as expressions. Callers must not modify it.
 var Schema = sync.OnceValues(func() ([]byte, error) {
 	types := typeschema.Types{}
-	for _, part := range []typeschema.Types{connectionTypes(), operationTypes(), triggerTypes(), inputTypes(), callTypes()} {
+	for _, part := range []typeschema.Types{connectionTypes(), operationTypes(), triggerTypes(), hookTypes(), inputTypes(), callTypes()} {
 		maps.Copy(types, part)
 	}
 	types[reflect.TypeFor[manifest]()] = manifestType()
@@ -43,6 +43,7 @@ func manifestType() typeschema.Type {
 			"errors":     "How to recognize errors, for all calls. The rules of a call are tried first.",
 			"rate":       "How often the service can be called with a connection.",
 			"operations": "What steps can do, by name.",
+			"hooks":      "How the service calls when something happens there, by name.",
 			"triggers":   "What starts runs, by name.",
 		},
 	}

@@ -13,17 +13,19 @@ func triggerTypes() typeschema.Types {
 			Values: reflect.TypeFor[manifestTrigger](), Keywords: node{"propertyNames": names(operationName)},
 		},
 		reflect.TypeFor[manifestTrigger](): {
-			Name: "trigger", Title: "Trigger", Required: []string{"title", "poll", "key"},
+			Name: "trigger", Title: "Trigger", Required: []string{"title"},
 			Members: map[string]any{
 				"title":      requiredText("What people see, such as “New message”."),
 				"summary":    "A sentence about it, if the title does not say everything.",
 				"input":      "The settings, in the order of the form.",
+				"hook":       "The hook with which the service tells what is new. Beside a poll, a call makes the poll due.",
 				"poll":       "How to look for new items.",
 				"when":       expression("Whether an item starts a run."),
-				"key":        expression("Identifies an item, such as item.id. What has the same key is not new."),
+				"key":        expression("Identifies an item, such as item.id. What has the same key is not new. Default: the key of the hook."),
 				"output":     "The payload of the run, an object. Default: the item.",
 				"deprecated": "What replaces the trigger.",
 			},
+			Keywords: node{"if": node{"required": []string{"poll"}}, "then": node{"required": []string{"key"}}, "else": node{"required": []string{"hook"}}},
 		},
 		reflect.TypeFor[manifestPoll](): {
 			Name: "poll", Required: []string{"operation", "every"},

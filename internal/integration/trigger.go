@@ -8,14 +8,18 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// Trigger starts runs when there is something new at a service.
+// Trigger starts runs when there is something new at a service. Its items are what a poll
+// has found or, without a poll, the events in a call of the service.
 type Trigger struct {
 	Name    string // such as new_message
 	Title   string
 	Summary string
 	// Input has the settings of the trigger, in the order of the file.
 	Input []Input
-	Poll  Poll
+	// Hook is how the service tells what is new, and Poll how to look for it. If there are
+	// both, a call only makes the poll due. At least one of them is not nil.
+	Hook *Hook
+	Poll *Poll
 	// When decides whether an item starts a run, and Key identifies it: what has the same
 	// key is not new.
 	When Condition

@@ -81,7 +81,7 @@ func (a *Actions) poll(ctx context.Context, p Poll, c action.Connection) (Found,
 	}
 	o := p.Trigger.Poll.Operation
 	r := reading{actions: a, service: p.Service, operation: o, maxCalls: maxPollCalls, maxBytes: maxPollBytes}
-	e, value, complete, err := r.run(ctx, readRequest(p.Now, p.Workspace, p.Key, p.inputOf(o), c), p.Cursor)
+	e, value, complete, err := r.run(ctx, readRequest(p.Now, p.Workspace, p.Key, p.inputOf(o), c), map[string]any{"cursor": p.Cursor})
 	if err != nil {
 		return Found{}, err
 	}
@@ -179,34 +179,45 @@ func (p Poll) items(items []any, env integration.Env, c action.Connection) ([]It
 	env = integration.Env{Connection: env.Connection, Now: env.Now, More: map[string]any{"input": p.With}}
 	var out []Item
 	for n, item := range items {
-		item = c.Mask.Value(item)
-		env.More["item"] = item
-		if when := p.Trigger.When; !when.IsZero() {
-			holds, err := when.Holds(env)
-			if err != nil {
-				return nil, expressionFailure("when", err)
-			}
-			if !holds {
-				continue
-			}
-		}
-		key, err := env.Eval(p.Trigger.Key)
+		one, err := itemOf(p.Trigger, n, c.Mask.Value(item), env)
 		if err != nil {
-			return nil, expressionFailure("key", err)
-		}
-		if key == nil {
-			return nil, &action.Failure{Code: integration.Failed, Message: fmt.Sprintf("the integration cannot make sense of the answer: item %d has no key", n+1)}
-		}
-		one := Item{Payload: item}
-		if one.Key, err = strictjson.Encode(key); err != nil {
 			return nil, err
 		}
-		if p.Trigger.Output != nil {
-			if one.Payload, err = p.Trigger.Output.Eval(env); err != nil {
-				return nil, expressionFailure("output", err)
-			}
+		if one != nil {
+			out = append(out, *one)
 		}
-		out = append(out, one)
+	}
+	return out, nil
+}
+
+// itemOf returns what the value at an index, one that a poll has found or an event in a
+// call, means for a trigger; nil if it starts no run.
+func itemOf(t *integration.Trigger, index int, value any, env integration.Env) (*Item, error) {
+	env.More["item"] = value
+	if !t.When.IsZero() {
+		holds, err := t.When.Holds(env)
+		if err != nil {
+			return nil, expressionFailure("when", err)
+		}
+		if !holds {
+			return nil, nil
+		}
+	}
+	key, err := env.Eval(t.Key)
+	if err != nil {
+		return nil, expressionFailure("key", err)
+	}
+	if key == nil {
+		return nil, &action.Failure{Code: integration.Failed, Message: fmt.Sprintf("the integration cannot make sense of the answer: item %d has no key", index+1)}
+	}
+	out := &Item{Payload: value}
+	if out.Key, err = strictjson.Encode(key); err != nil {
+		return nil, err
+	}
+	if t.Output != nil {
+		if out.Payload, err = t.Output.Eval(env); err != nil {
+			return nil, expressionFailure("output", err)
+		}
 	}
 	return out, nil
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// reading is an operation that only reads, for something else than a step.
+// reading is an operation that is executed for something else than a step, usually to
+// read.
 type reading struct {
 	actions   *Actions
 	service   *integration.Integration
@@ -28,15 +29,15 @@ func readRequest(now time.Time, workspace, key string, input map[string]any, c a
 	}
 }
 
-// run calls the operation until it has ended or is cut off. Its checkpoints are only held
-// in memory. It returns the last execution, with what it has returned or, if it was cut off,
-// without.
-func (r reading) run(ctx context.Context, req action.Request, cursor any) (e *execution, value any, complete bool, err error) {
+// run calls the operation, whose requests read further names, until it has ended or is cut
+// off. Its checkpoints are only held in memory. It returns the last execution, with what it
+// has returned or, if it was cut off, without.
+func (r reading) run(ctx context.Context, req action.Request, names map[string]any) (e *execution, value any, complete bool, err error) {
 	for calls := 0; ; calls++ {
 		if e, err = newExecution(r.actions, r.service, r.operation, req); err != nil {
 			return nil, nil, false, err
 		}
-		e.cursor = cursor
+		e.names = names
 		if calls == r.maxCalls || size(req.Chunks) > r.maxBytes {
 			return e, nil, false, nil
 		}
@@ -54,6 +55,7 @@ func (r reading) run(ctx context.Context, req action.Request, cursor any) (e *ex
 		if err := req.Resume(*result.Checkpoint); err != nil {
 			return nil, nil, false, err
 		}
+		req.Interrupted = false // what comes next was never sent
 	}
 }
 

@@ -24,7 +24,7 @@ type execution struct {
 	service   *integration.Integration
 	operation *integration.Operation
 	req       action.Request
-	cursor    any // of a poll
+	names     map[string]any // that requests read beside those of a step, such as the cursor of a poll
 	at        progress
 	list      *itemlist.List
 	// interrupted and retried say whether an earlier execution with the same progress may
@@ -242,13 +242,12 @@ func (e *execution) setResult(id string, value any) {
 // env returns the names that a request can read.
 func (e *execution) env(call *integration.Call) integration.Env {
 	key := e.key()
-	return integration.Env{
-		Connection: e.req.Connection.Variables, Now: e.req.Now,
-		More: map[string]any{
-			"input": e.req.Input, "cursor": e.cursor, "results": e.at.Results, "page": e.page(call), "batch": e.part, "chunk": e.chunk.values(),
-			"step": map[string]any{"key": key, "uuid": uuidOf(key)},
-		},
+	more := map[string]any{
+		"input": e.req.Input, "results": e.at.Results, "page": e.page(call), "batch": e.part, "chunk": e.chunk.values(),
+		"step": map[string]any{"key": key, "uuid": uuidOf(key)},
 	}
+	maps.Copy(more, e.names)
+	return integration.Env{Connection: e.req.Connection.Variables, Now: e.req.Now, More: more}
 }
 
 // expressionFailure returns the failure of an expression of a manifest.

@@ -4,6 +4,7 @@ package signature
 
 import (
 	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // some services sign with it; HMAC does not depend on what is weak in it
 	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"
@@ -25,9 +26,22 @@ const (
 	HMAC             Scheme = "hmac"
 	Basic            Scheme = "basic"
 	Bearer           Scheme = "bearer"
+	// Equals compares a text that the request contains somewhere with the secret.
+	Equals Scheme = "equals"
+	// Twilio signs the URL and, of a form, its fields.
+	Twilio Scheme = "twilio"
+	// Ed25519 signs with a private key; the secret is the public key in hex.
+	Ed25519 Scheme = "ed25519"
 )
 
-// Schemes returns all schemes.
+// Algorithms returns the hash algorithms of hmac, and Encodings how its signatures are
+// encoded. The first of each is the default.
+func Algorithms() []string { return []string{"sha256", "sha512", "sha1"} }
+
+// Encodings returns how signatures of hmac are encoded, the default first.
+func Encodings() []string { return []string{"hex", "base64"} }
+
+// Schemes returns the schemes that depend on nothing but headers and the body.
 func Schemes() []Scheme {
 	return []Scheme{GitHub, Stripe, Slack, StandardWebhooks, HMAC, Basic, Bearer}
 }
@@ -53,11 +67,16 @@ type Rule struct {
 	Timestamp string
 	// Signed is a template of the signed text: {body} is replaced by the body and
 	// {name} by the header of that name. The default is the body, preceded by the
-	// timestamp and a dot if there is a timestamp.
+	// timestamp and a dot if there is a timestamp. {method} and {url} are those of the
+	// request, if they are known.
 	Signed string
 	// Tolerance is how far the timestamp of a request may be from the current time.
 	// The default is DefaultTolerance.
 	Tolerance time.Duration
+	// Given is what the request proves itself with, for equals.
+	Given string
+	// Method and URL are those of the request, for what is signed with hmac and twilio.
+	Method, URL string
 }
 
 // DefaultTolerance is the default of Rule.Tolerance.
@@ -106,15 +125,24 @@ func (r Rule) Begin(now time.Time, header http.Header) (*Check, error) {
 		return &Check{}, r.verifyBasic(header)
 	case Bearer:
 		return &Check{}, r.verifyBearer(header)
+	case Equals:
+		return &Check{}, r.verifyGiven()
+	case Twilio:
+		return r.beginTwilio(header)
+	case Ed25519:
+		return r.beginEd25519(now, header)
 	}
 	return nil, reject("the scheme is unknown")
 }
 
 // Check is the verification of a request whose body is written to it.
 type Check struct {
-	mac     hash.Hash // nil if the body is not signed
+	mac     hash.Hash // nil if the body is not signed as it arrives
 	after   string    // the signed text after the body
 	matches func(want []byte) bool
+	// accepts checks a body that has to be complete; nil for any other.
+	accepts func(body []byte) bool
+	body    []byte
 }
 
 // newCheck returns a check of a signature, given the signed text before and after the
@@ -130,23 +158,30 @@ func (c *Check) Write(p []byte) (int, error) {
 	if c.mac != nil {
 		c.mac.Write(p)
 	}
+	if c.accepts != nil {
+		c.body = append(c.body, p...)
+	}
 	return len(p), nil
 }
 
 // Finish returns a *Rejection if the signature is not that of the body.
 func (c *Check) Finish() error {
-	if c.mac == nil {
-		return nil
+	valid := true
+	switch {
+	case c.accepts != nil:
+		valid = c.accepts(c.body)
+	case c.mac != nil:
+		c.mac.Write([]byte(c.after))
+		valid = c.matches(c.mac.Sum(nil))
 	}
-	c.mac.Write([]byte(c.after))
-	if !c.matches(c.mac.Sum(nil)) {
+	if !valid {
 		return reject("the signature does not match: check that the sender uses the same secret")
 	}
 	return nil
 }
 
 // SignsBody reports whether Verify depends on the body.
-func (r Rule) SignsBody() bool { return r.Scheme != Basic && r.Scheme != Bearer }
+func (r Rule) SignsBody() bool { return r.Scheme != Basic && r.Scheme != Bearer && r.Scheme != Equals }
 
 // Timed reports whether the scheme rejects old requests.
 func (r Rule) Timed() bool {
@@ -165,7 +200,9 @@ func (r Rule) Headers() []string {
 		return []string{"x-slack-signature"}
 	case StandardWebhooks:
 		return []string{"webhook-signature", "svix-signature"}
-	case HMAC, Bearer:
+	case Twilio:
+		return []string{"x-twilio-signature"}
+	case HMAC, Bearer, Ed25519:
 		if r.Header != "" {
 			return []string{strings.ToLower(r.Header)}
 		}
@@ -174,8 +211,11 @@ func (r Rule) Headers() []string {
 }
 
 func (r Rule) hash() func() hash.Hash {
-	if r.Algorithm == "sha512" {
+	switch r.Algorithm {
+	case "sha512":
 		return sha512.New
+	case "sha1":
+		return sha1.New
 	}
 	return sha256.New
 }

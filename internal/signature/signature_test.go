@@ -1,7 +1,9 @@
 package signature_test
 
 import (
+	"crypto/ed25519"
 	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // services sign with it
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -112,6 +114,62 @@ func documentedRequests() map[string]validRequest {
 		"bearer in another header": {
 			signature.Rule{Scheme: signature.Bearer, Secret: "tok en", Header: "X-Gitlab-Token"}, at, headers("X-Gitlab-Token", "tok en"), "",
 		},
+	}
+}
+
+// The schemes that depend on more than headers and the body, with the examples of the
+// senders' documentation where there are some.
+func TestSchemesOfServices(t *testing.T) {
+	t.Parallel()
+	const (
+		at   = 1_700_000_000
+		form = "CallSid=CA1234567890ABCDE&Caller=%2B14158675309&Digits=1234&From=%2B14158675309&To=%2B18005551212"
+	)
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twilio := signature.Rule{Scheme: signature.Twilio, Secret: "12345", URL: "https://mycompany.com/myapp.php?foo=1&bar=2"}
+	isForm := headers("Content-Type", "application/x-www-form-urlencoded; charset=utf-8", "X-Twilio-Signature", "RSOYDt4T1cUTdK1PDd93/VVr8B8=")
+	sum := sha256.Sum256([]byte(`{"a":1}`))
+	hashed := twilio
+	hashed.URL += "&bodySHA256=" + hex.EncodeToString(sum[:])
+	isHashed := headers("Content-Type", "application/json", "X-Twilio-Signature", base64.StdEncoding.EncodeToString(mac(sha1.New, "12345", hashed.URL)))
+	discord := signature.Rule{Scheme: signature.Ed25519, Secret: hex.EncodeToString(public), Header: "X-Signature-Ed25519", Timestamp: "X-Signature-Timestamp"}
+	isDiscord := headers("X-Signature-Ed25519", hex.EncodeToString(ed25519.Sign(private, []byte("1700000000{}"))), "X-Signature-Timestamp", "1700000000")
+	trello := signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Trello-Webhook", Algorithm: "sha1", Encoding: "base64", Signed: "{body}{url}", URL: "https://stepmill.example/x"}
+	isTrello := headers("X-Trello-Webhook", base64.StdEncoding.EncodeToString(mac(sha1.New, "s", "{}https://stepmill.example/x")))
+	hubspot := signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Sign", Timestamp: "X-Time", Signed: "{method}{url}{body}{x-time}", Method: "POST", URL: "https://a.example/b?c=d"}
+	isHubspot := headers("X-Sign", hexMAC("s", "POSThttps://a.example/b?c=d[]1700000000"), "X-Time", "1700000000")
+	for _, tc := range []struct {
+		name   string
+		rule   signature.Rule
+		header http.Header
+		body   string
+		ok     bool
+	}{
+		{"the form of Twilio's documentation", twilio, isForm, form, true},
+		{"another form", twilio, isForm, form + "&x=1", false},
+		{"a form as if it were none", twilio, headers("X-Twilio-Signature", "RSOYDt4T1cUTdK1PDd93/VVr8B8="), form, false},
+		{"JSON whose hash the URL has", hashed, isHashed, `{"a":1}`, true},
+		{"JSON with another hash", hashed, isHashed, `{"a":2}`, false},
+		{"JSON without a hash", twilio, headers("X-Twilio-Signature", base64.StdEncoding.EncodeToString(mac(sha1.New, "12345", twilio.URL))), `{"a":1}`, false},
+		{"Ed25519", discord, isDiscord, "{}", true},
+		{"Ed25519 of another body", discord, isDiscord, "[]", false},
+		{"Ed25519 with another time", discord, headers("X-Signature-Ed25519", isDiscord.Get("X-Signature-Ed25519"), "X-Signature-Timestamp", "1700000001"), "{}", false},
+		{"an old Ed25519", discord, headers("X-Signature-Ed25519", hex.EncodeToString(ed25519.Sign(private, []byte("1600000000{}"))), "X-Signature-Timestamp", "1600000000"), "{}", false},
+		{"a public key that is none", signature.Rule{Scheme: signature.Ed25519, Secret: "abc", Header: "X-Signature-Ed25519"}, isDiscord, "{}", false},
+		{"a signature of the URL", trello, isTrello, "{}", true},
+		{"a signature of another URL", signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Trello-Webhook", Algorithm: "sha1", Encoding: "base64", Signed: "{body}{url}", URL: "https://stepmill.example/y"}, isTrello, "{}", false},
+		{"a signature of the method and the URL", hubspot, isHubspot, "[]", true},
+		{"what a request proves itself with", signature.Rule{Scheme: signature.Equals, Secret: "s", Given: "s"}, nil, "", true},
+		{"something else", signature.Rule{Scheme: signature.Equals, Secret: "s", Given: "t"}, nil, "", false},
+		{"nothing", signature.Rule{Scheme: signature.Equals, Secret: "s"}, nil, "", false},
+		{"nothing where nothing is expected", signature.Rule{Scheme: signature.Equals}, nil, "", false},
+	} {
+		if err := tc.rule.Verify(time.Unix(at, 0), tc.header, []byte(tc.body)); (err == nil) != tc.ok {
+			t.Errorf("%s: %v", tc.name, err)
+		}
 	}
 }
 

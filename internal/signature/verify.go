@@ -197,14 +197,14 @@ func (r Rule) signedAround(header http.Header) (before, after string, err error)
 	if !found {
 		return "", "", reject("the template of the signed text does not contain {body}")
 	}
-	if before, err = expandHeaders(before, header); err == nil {
-		after, err = expandHeaders(after, header)
+	if before, err = r.expand(before, header); err == nil {
+		after, err = r.expand(after, header)
 	}
 	return before, after, err
 }
 
-// expandHeaders replaces header names in braces by their values.
-func expandHeaders(template string, header http.Header) (string, error) {
+// expand replaces header names in braces by their values, and {method} and {url}.
+func (r Rule) expand(template string, header http.Header) (string, error) {
 	var out strings.Builder
 	for {
 		text, rest, found := strings.Cut(template, "{")
@@ -213,13 +213,23 @@ func expandHeaders(template string, header http.Header) (string, error) {
 		if !found || !closed {
 			return out.String(), nil
 		}
-		value, err := singleHeader(header, name)
+		value, err := r.signedValue(name, header)
 		if err != nil {
 			return "", err
 		}
 		out.WriteString(value)
 		template = after
 	}
+}
+
+func (r Rule) signedValue(name string, header http.Header) (string, error) {
+	switch {
+	case name == "url" && r.URL != "":
+		return r.URL, nil
+	case name == "method" && r.Method != "":
+		return r.Method, nil
+	}
+	return singleHeader(header, name)
 }
 
 func (r Rule) verifyBasic(header http.Header) error {

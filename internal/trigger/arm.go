@@ -31,8 +31,9 @@ func (a *Arming) Arm(ctx context.Context, w workflow.Workflow, triggers []workfl
 		}
 		armed := workflow.Armed{ID: t.ID, Type: workflow.FamilyOf(t.Type), Spec: string(spec)}
 		if w.State == workflow.Active && kind.First != nil {
-			first := kind.First(w.ID, t, clock.Now())
-			armed.NextAt = &first
+			if first := kind.First(w.ID, t, clock.Now()); !first.IsZero() {
+				armed.NextAt = &first
+			}
 		}
 		if kind.HasURL {
 			token := newToken()

@@ -23,7 +23,7 @@ type Type struct {
 	// is called.
 	HasURL bool
 	// First returns when a trigger of an active workflow is due first, by the clock of
-	// its firer; nil for a type that does not depend on time.
+	// its firer; zero for a trigger, and nil for a type, that does not depend on time.
 	First func(workflowID string, t workflow.CompiledTrigger, now time.Time) time.Time
 	// Firer returns what fires triggers on this node; nil for a type that only
 	// fires when it is called.

@@ -12,7 +12,9 @@
 //   connect      ({at, secrets}) => client; at(url) is where the recorder answers for url
 //   operations   for each operation (client, input, {at, secrets}) => promise: how a person
 //                would do it with the client. A file in the input is {name, content}. The
-//                name of a trigger begins with triggers/, and its input also has the cursor
+//                name of a trigger begins with triggers/, and its input also has the cursor.
+//                That of a hook begins with hooks/, and its input also has does (register,
+//                renew or unregister), hook {url, id, secret} and the subscription
 //   normalize    (request) => void: removes what is random or a detail of the client
 //   differences  [{operation?, test?, request?, at, client?, ours?, why}]: see replay.Difference
 //   without      {operation: why}: what the client cannot do
@@ -57,8 +59,16 @@ function withFiles(value, files) {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withFiles(member, files)]));
 }
 
-// inputOf returns the input of a test, with the cursor of a poll.
-function inputOf({ input = {}, cursor }) {
+// The values that hooks have in all tests; see replay.HookTest.
+const hook = {
+  url: "https://stepmill.example/service-hooks/token",
+  id: "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
+  secret: "hook-secret",
+};
+
+// inputOf returns the input of a test, with the cursor of a poll or what is about a hook.
+function inputOf({ input = {}, cursor, does, subscription }) {
+  if (does !== undefined) return { ...input, does, hook, subscription };
   return cursor === undefined ? input : { ...input, cursor };
 }
 
@@ -69,7 +79,7 @@ function content(given = "") {
 
 async function recordTest(recorder, service, operation, test) {
   recorder.requests = [];
-  recorder.answers = test.exchanges.map((exchange) => exchange.answer ?? {});
+  recorder.answers = (test.exchanges ?? []).map((exchange) => exchange.answer ?? {});
   recorder.mayFail = test.error || recorder.answers.some((answer) => answer.status >= 400);
   const environment = { at: (url) => url.replace("https://", recorder.base), secrets: service.secrets };
   try {
@@ -94,8 +104,9 @@ async function record(id, service) {
   const tests = parse(await readFile(new URL(`../../integrations/${id}/tests.yaml`, here), "utf8"));
   const recorder = await serve();
   const recordings = [];
-  const ofTriggers = Object.entries(tests.triggers ?? {}).map(([name, list]) => [`triggers/${name}`, list]);
-  for (const [operation, list] of [...Object.entries(tests.operations), ...ofTriggers]) {
+  const prefixed = (kind) => Object.entries(tests[kind] ?? {}).map(([name, list]) => [`${kind}/${name}`, list.filter(({ call }) => !call)]);
+  const all = [...Object.entries(tests.operations), ...prefixed("hooks"), ...prefixed("triggers")];
+  for (const [operation, list] of all.filter(([, list]) => list.length > 0)) {
     if (service.without?.[operation]) continue;
     if (!service.operations[operation]) throw new Error(`services/${id}.mjs lacks ${operation}`);
     for (const test of list) {

@@ -118,7 +118,7 @@ func (p *page) triggers() {
 	p.printf("Workflows start with them as [triggers of services](../triggers.md#services).\n\n")
 	for _, t := range p.Triggers {
 		p.section(t.Type, t.Title, t.Summary, t.Deprecated)
-		p.printf("It looks every %s, unless `every` says otherwise.\n\n", code(t.Every))
+		p.printf("%s\n\n", t.Source())
 		p.inputs(t.Inputs)
 		p.WriteString(block("Example", "yaml", t.Example))
 		var sample bytes.Buffer

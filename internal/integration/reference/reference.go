@@ -60,10 +60,11 @@ type Operation struct {
 
 // Trigger describes a type of triggers.
 type Trigger struct {
-	Type       string          `json:"type"`
-	Title      string          `json:"title"`
-	Summary    string          `json:"summary"`
-	Every      string          `json:"every"`
+	Type    string `json:"type"`
+	Title   string `json:"title"`
+	Summary string `json:"summary"`
+	// Every is how often it looks for something new; nil if the service tells it.
+	Every      *string         `json:"every"`
 	Deprecated *Deprecation    `json:"deprecated"`
 	Input      json.RawMessage `json:"input"` // a JSON Schema
 	// Inputs has the members of Input for people.
@@ -71,6 +72,27 @@ type Trigger struct {
 	// Example is a trigger in YAML, and Sample the payload of a run that it starts.
 	Example string          `json:"example"`
 	Sample  json.RawMessage `json:"sample"`
+
+	hook *integration.Hook
+}
+
+// Source says how the trigger learns what is new, with names of members in backticks.
+func (t Trigger) Source() string {
+	var out []string
+	if t.hook != nil {
+		out = append(out, "The service calls Stepmill when there is something new.")
+		if !t.hook.Setup.IsZero() {
+			out = append(out, "Somebody has to enter the URL at the service once; the trigger shows it, and where it belongs.")
+		}
+	}
+	switch {
+	case t.Every == nil:
+	case t.hook == nil:
+		out = append(out, "It looks every `"+*t.Every+"`, unless `every` says otherwise.")
+	default:
+		out = append(out, "It also looks every `"+*t.Every+"`, unless `every` says otherwise, in case that a call is lost.")
+	}
+	return strings.Join(out, " ")
 }
 
 // Describe describes an integration, with examples from its tests. It leaves out hidden
@@ -101,10 +123,15 @@ func Describe(i *integration.Integration, tests *replay.Tests) (Integration, err
 		if err != nil {
 			return Integration{}, err
 		}
-		out.Triggers = append(out.Triggers, Trigger{
-			Type: i.FullName(t.Name), Title: t.Title, Summary: t.Summary, Every: clock.FormatDuration(t.Poll.Every), Deprecated: t.Deprecated,
-			Input: json.RawMessage(t.InputSchema()), Inputs: describeInputs(i, "", t.Input), Example: example, Sample: tests.Payload(t.Name),
-		})
+		one := Trigger{
+			Type: i.FullName(t.Name), Title: t.Title, Summary: t.Summary, Deprecated: t.Deprecated,
+			Input: json.RawMessage(t.InputSchema()), Inputs: describeInputs(i, "", t.Input), Example: example, Sample: tests.Payload(t.Name), hook: t.Hook,
+		}
+		if t.Poll != nil {
+			every := clock.FormatDuration(t.Poll.Every)
+			one.Every = &every
+		}
+		out.Triggers = append(out.Triggers, one)
 	}
 	return out, nil
 }

@@ -32,7 +32,8 @@ type Recordings struct {
 	Recordings []Recording       `json:"recordings"`
 }
 
-// Recording has the requests of one test. The name of a trigger begins with triggers/.
+// Recording has the requests of one test. The name of a trigger begins with triggers/, that
+// of a hook with hooks/.
 type Recording struct {
 	Operation string            `json:"operation"`
 	Test      string            `json:"test"`
@@ -175,20 +176,30 @@ func (t *Tests) have(of, test string) bool {
 	if trigger, ok := strings.CutPrefix(of, recordedTrigger); ok {
 		return slices.ContainsFunc(t.Triggers[trigger], func(t TriggerTest) bool { return t.Name == test })
 	}
+	if hook, ok := strings.CutPrefix(of, recordedHook); ok {
+		return slices.ContainsFunc(t.Hooks[hook], func(t HookTest) bool { return t.Name == test })
+	}
 	return slices.ContainsFunc(t.Operations[of], func(t Test) bool { return t.Name == test })
 }
 
 // recordedTrigger is what stands before the names of triggers in recordings.
 const recordedTrigger = "triggers/"
 
-// recordable returns what needs recordings: the operations and triggers, but not what only
-// triggers use.
+// recordable returns what needs recordings: the operations, polls and registrations, but not
+// what only triggers use.
 func recordable(i *integration.Integration) []string {
 	var out []string
 	polled := map[string]bool{}
 	for _, t := range i.Triggers() {
-		out = append(out, recordedTrigger+t.Name)
-		polled[t.Poll.Operation.Name] = true
+		if t.Poll != nil {
+			out = append(out, recordedTrigger+t.Name)
+			polled[t.Poll.Operation.Name] = true
+		}
+	}
+	for _, h := range i.Hooks() {
+		if h.Register != nil {
+			out = append(out, recordedHook+h.Name)
+		}
 	}
 	for _, o := range i.Operations() {
 		if !o.Hidden || !polled[o.Name] {

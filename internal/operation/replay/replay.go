@@ -27,9 +27,10 @@ import (
 type Tests struct {
 	// Connection has the variables of the connection, for all tests.
 	Connection map[string]string `json:"connection"`
-	// Operations has the tests of each operation by its name, and Triggers those of each
-	// trigger.
+	// Operations has the tests of each operation by its name, Hooks those of each hook, and
+	// Triggers those of each trigger.
 	Operations map[string][]Test        `json:"operations"`
+	Hooks      map[string][]HookTest    `json:"hooks"`
 	Triggers   map[string][]TriggerTest `json:"triggers"`
 
 	document *strictyaml.Document
@@ -102,6 +103,17 @@ func (t *Tests) Check(i *integration.Integration) integration.Errors {
 			}
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(t.Hooks)) {
+		if _, ok := i.FindHook(name); !ok {
+			out = append(out, t.errorf(jsonpointer.Of("hooks", name), "%s has no hook %q", i.ID, name))
+		}
+		names := uniqueNames{}
+		for n, test := range t.Hooks[name] {
+			if problem := names.add(name, test.Name); problem != "" {
+				out = append(out, t.errorf(jsonpointer.Of("hooks", name, strconv.Itoa(n)), "%s", problem))
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.Triggers)) {
 		if _, ok := i.FindTrigger(name); !ok {
 			out = append(out, t.errorf(jsonpointer.Of("triggers", name), "%s has no trigger %q%s", i.ID, name, suggest.Hint(name, i.TriggerNames())))
@@ -136,16 +148,22 @@ func (t *Tests) errorf(pointer, format string, args ...any) *integration.Error {
 	return &integration.Error{Line: line, Column: column, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 }
 
-// Untested returns the operations and the triggers of the integration that have no test,
-// as pointers into its manifest. An operation that a poll uses is tested by its trigger.
+// Untested returns the operations, the hooks and the triggers of the integration that have
+// no test, as pointers into its manifest. An operation that a poll uses is tested by its
+// trigger.
 func (t *Tests) Untested(i *integration.Integration) []string {
 	tested := map[string]bool{}
 	var out []string
 	for _, trigger := range i.Triggers() {
 		if len(t.Triggers[trigger.Name]) == 0 {
 			out = append(out, jsonpointer.Of("triggers", trigger.Name))
-		} else {
+		} else if trigger.Poll != nil {
 			tested[trigger.Poll.Operation.Name] = true
+		}
+	}
+	for _, hook := range i.Hooks() {
+		if len(t.Hooks[hook.Name]) == 0 {
+			out = append(out, jsonpointer.Of("hooks", hook.Name))
 		}
 	}
 	for _, o := range i.Operations() {
@@ -158,7 +176,7 @@ func (t *Tests) Untested(i *integration.Integration) []string {
 
 // Result is the outcome of a test.
 type Result struct {
-	// Of is the operation or the trigger.
+	// Of is the operation, the trigger or the hook.
 	Of   string
 	Test string
 	Line int // of the test in its file
@@ -170,7 +188,7 @@ type Result struct {
 // Run runs the tests of an integration for which pick returns true; nil picks all. Their
 // requests are compared with those that were recorded, if any.
 func Run(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, tests *Tests, recordings *Recordings, pick func(of, test string) bool) []Result {
-	out := tests.runTriggers(ctx, catalog, i, recordings, pick)
+	out := append(tests.runTriggers(ctx, catalog, i, recordings, pick), tests.runHooks(ctx, catalog, i, recordings, pick)...)
 	for _, name := range slices.Sorted(maps.Keys(tests.Operations)) {
 		if _, ok := i.FindOperation(name); !ok {
 			continue // Check reports it

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// TriggerTest is a test of a trigger: one poll.
+// TriggerTest is a test of a trigger: one poll, or one call of its hook.
 type TriggerTest struct {
 	Name string `json:"name"`
 	// Input has the settings of the trigger.
@@ -24,7 +25,9 @@ type TriggerTest struct {
 	// Cursor is where the last poll has ended. Without one it is the first poll.
 	Cursor    json.RawMessage `json:"cursor"`
 	Exchanges []Exchange      `json:"exchanges"`
-	// Found is what the poll finds. Runs start for those of its items whose keys are new; of
+	// Call is a call of the hook, in place of a poll.
+	Call *Call `json:"call"`
+	// Found is what the poll finds, or the call says. Runs start for those of its items whose keys are new; of
 	// a first poll, for none.
 	Found []FoundItem `json:"found"`
 	// Next is the cursor of the next poll, nil if it keeps the present one. It follows at
@@ -68,6 +71,9 @@ func (t *Tests) runTriggers(ctx context.Context, catalog *integration.Catalog, i
 
 // run runs one test.
 func (t TriggerTest) run(ctx context.Context, catalog *integration.Catalog, server *server, trigger *integration.Trigger) error {
+	if (t.Call != nil) == (trigger.Poll != nil) {
+		return errors.New("a trigger with a poll is tested with polls, any other one with calls")
+	}
 	poll := operation.Poll{Service: server.integration, Trigger: trigger, Workspace: "test", Key: "wf_1/trigger", Now: testTime, Starting: t.Cursor == nil}
 	if t.Input != nil {
 		if err := strictjson.Decode(t.Input, &poll.With); err != nil {
@@ -76,6 +82,10 @@ func (t TriggerTest) run(ctx context.Context, catalog *integration.Catalog, serv
 	}
 	if err := checkInput(action.Entry{Spec: action.Spec{Name: trigger.Name, Input: trigger.InputSchema()}}, poll.With); err != nil {
 		return err
+	}
+	if t.Call != nil {
+		found, err := t.found(server, trigger, poll.With)
+		return t.compare(found, err)
 	}
 	if t.Cursor != nil {
 		var err error
@@ -98,6 +108,24 @@ func (t TriggerTest) run(ctx context.Context, catalog *integration.Catalog, serv
 		return err
 	}
 	return server.left()
+}
+
+// found returns what the call of the test says.
+func (t TriggerTest) found(server *server, trigger *integration.Trigger, with map[string]any) (operation.Found, error) {
+	registration, err := HookTest{Input: t.Input}.registration(server, trigger.Hook)
+	if err != nil {
+		return operation.Found{}, err
+	}
+	call, err := t.Call.call(registration, server.variables)
+	if err != nil {
+		return operation.Found{}, err
+	}
+	events, err := call.Events()
+	if err != nil {
+		return operation.Found{}, err
+	}
+	items, err := call.Items(trigger, with, events)
+	return operation.Found{Items: items}, err
 }
 
 // compare compares what a poll has found with what is expected.

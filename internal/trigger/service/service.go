@@ -26,13 +26,20 @@ func Type(operations *operation.Actions) trigger.Type {
 	return trigger.Type{
 		Format:   workflow.TriggerType{Name: workflow.ServiceTrigger},
 		Services: &Types{operations: operations},
-		// The first poll is immediate: it finds out what is not new.
-		First: func(string, workflow.CompiledTrigger, time.Time) time.Time { return clock.Steady() },
+		First:    first,
 		Firer: func(d trigger.Deps) trigger.Firer {
 			return poll.NewPoller(d, workflow.ServiceTrigger, &reader{values: d.Values, connections: d.Connections, operations: operations}, timeout)
 		},
 		Sample: func(_ string, t workflow.Trigger, _ time.Time) (json.RawMessage, error) { return Sample(t.Type) },
 	}
+}
+
+// first returns when a trigger is polled first: immediately, to find out what is not new.
+func first(_ string, t workflow.CompiledTrigger, _ time.Time) time.Time {
+	if t.Config.(*Config).trigger.Poll == nil {
+		return time.Time{}
+	}
+	return clock.Steady()
 }
 
 // Types are the types of triggers of integrations.
@@ -97,15 +104,21 @@ func Sample(name string) (json.RawMessage, error) {
 type Config struct {
 	integration *integration.Integration
 	trigger     *integration.Trigger
-	schedule    *cron.Schedule
+	schedule    *cron.Schedule // of polls; nil if there are none
 	settings    *expr.Value
 	checker     *action.Catalog // of the settings
 }
 
 func compile(c *workflow.TriggerCompiler, t workflow.Trigger, i *integration.Integration, one *integration.Trigger, checker *action.Catalog) any {
-	config := &Config{integration: i, trigger: one, checker: checker, schedule: cron.Every(one.Poll.Every)}
-	if t.Every != "" {
+	config := &Config{integration: i, trigger: one, checker: checker}
+	switch {
+	case one.Poll == nil && t.Every != "":
+		c.Report("/every", "remove it", "%s is told what is new and does not look for it", t.Type)
+	case one.Poll == nil:
+	case t.Every != "":
 		config.schedule = c.Interval("/every", t.Every)
+	default:
+		config.schedule = cron.Every(one.Poll.Every)
 	}
 	c.ConnectionOf("/connection", t.Connection, i.ConnectedAs(), t.Type)
 	config.settings = c.Settings(t, checker, t.Type)

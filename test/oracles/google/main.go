@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,7 +32,8 @@ const accessToken = "ya29.made-up"
 
 // operations do the operations of an integration with the client of the vendor, as a
 // person would. They get the input of a test as JSON. The names of triggers begin with
-// triggers/; their input also has the cursor.
+// triggers/; their input also has the cursor. Those of hooks have hooks/, and their input
+// also has does (register, renew or unregister), hook and the subscription.
 type operations map[string]func(ctx context.Context, client *http.Client, input []byte) error
 
 func main() {
@@ -52,13 +54,18 @@ func main() {
 }
 
 type test struct {
-	Name      string         `yaml:"name"`
-	Input     map[string]any `yaml:"input"`
-	Cursor    any            `yaml:"cursor"`
-	Files     map[string]any `yaml:"files"`
-	Error     any            `yaml:"error"`
-	Crashed   bool           `yaml:"interrupted"`
-	Exchanges []struct {
+	Name    string         `yaml:"name"`
+	Input   map[string]any `yaml:"input"`
+	Cursor  any            `yaml:"cursor"`
+	Files   map[string]any `yaml:"files"`
+	Error   any            `yaml:"error"`
+	Crashed bool           `yaml:"interrupted"`
+	// Does and Subscription are about a request for a hook; Call is set for a call of one,
+	// which no client makes.
+	Does         string         `yaml:"does"`
+	Subscription map[string]any `yaml:"subscription"`
+	Call         map[string]any `yaml:"call"`
+	Exchanges    []struct {
 		Answer answer `yaml:"answer"`
 	} `yaml:"exchanges"`
 }
@@ -98,6 +105,7 @@ func record(dir, id string, service operations) error {
 	}
 	var tests struct {
 		Operations yaml.Node `yaml:"operations"`
+		Hooks      yaml.Node `yaml:"hooks"`
 		Triggers   yaml.Node `yaml:"triggers"`
 	}
 	if err := yaml.Unmarshal(text, &tests); err != nil {
@@ -107,11 +115,15 @@ func record(dir, id string, service operations) error {
 	if err != nil {
 		return err
 	}
+	ofHooks, err := recordAll(tests.Hooks, "hooks/", service)
+	if err != nil {
+		return err
+	}
 	ofTriggers, err := recordAll(tests.Triggers, "triggers/", service)
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(dir, id), notes[id], append(recordings, ofTriggers...))
+	return write(filepath.Join(dir, id), notes[id], slices.Concat(recordings, ofHooks, ofTriggers))
 }
 
 // recordAll records the tests in an object, in the order of the file.
@@ -123,8 +135,9 @@ func recordAll(tests yaml.Node, prefix string, service operations) ([]recording,
 		if err := tests.Content[i+1].Decode(&list); err != nil {
 			return nil, err
 		}
+		list = slices.DeleteFunc(list, func(t test) bool { return t.Call != nil })
 		do, ok := service[name]
-		if !ok {
+		if !ok && len(list) > 0 {
 			return nil, fmt.Errorf("%s is missing", name)
 		}
 		for _, t := range list {
@@ -174,12 +187,20 @@ var notes = map[string]note{
 	},
 }
 
+// hook has the values that hooks have in all tests; see replay.HookTest.
+var hook = map[string]string{
+	"url": "https://stepmill.example/service-hooks/token", "id": "6ba7b810-9dad-41d1-80b4-00c04fd430c8", "secret": "hook-secret",
+}
+
 // record does an operation with the answers of a test.
 func (t test) record(do func(context.Context, *http.Client, []byte) error) ([]*request, error) {
 	given := map[string]any{}
 	maps.Copy(given, t.Input)
 	if t.Cursor != nil {
 		given["cursor"] = t.Cursor
+	}
+	if t.Does != "" {
+		given["does"], given["subscription"], given["hook"] = t.Does, t.Subscription, hook
 	}
 	input, err := json.Marshal(t.withFiles(given))
 	if err != nil {

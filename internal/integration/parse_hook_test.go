@@ -1,0 +1,73 @@
+package integration_test
+
+import (
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/integration"
+)
+
+// calling returns the manifest of the shop with a hook and a trigger that has it.
+func calling(hook, trigger string) []byte {
+	return []byte(shop + `
+operations:
+  list_shops:
+    title: List shops
+    request: {path: /shops, items: body.shops}
+hooks:
+  orders:
+    ` + hook + `
+triggers:
+  new_order:
+    title: New order
+    ` + trigger + "\n")
+}
+
+// What a hook needs is reported at its place.
+func TestParseHook(t *testing.T) {
+	t.Parallel()
+	const (
+		scope      = "scope: trigger\n    "
+		register   = "register: {method: POST, path: '/shops/${{ input.shop }}/hooks', json: {url: '${{ hook.url }}', secret: '${{ hook.secret }}', id: '${{ hook.id }}'}}\n    "
+		unregister = "unregister: {method: DELETE, path: '/hooks/${{ subscription.id }}'}\n    "
+		life       = register + unregister
+		verify     = "verify: {scheme: github, secret: '${{ hook.secret }}'}\n    "
+		hook       = scope + life + verify + "key: item.id"
+		trigger    = "input: {shop: {type: string, required: true}}\n    hook: orders"
+		setup      = "setup: 'Enter ${{ hook.url }} in your shop.'\n    "
+		shared     = "scope: connection\n    "
+	)
+	for _, tc := range []struct{ hook, trigger, want string }{
+		{hook, trigger, ""},
+		{hook, trigger + "\n    when: headers['x-topic'] == input.shop && item.new == true\n    key: item.number\n    output: {order: '${{ item }}', topic: \"${{ headers['x-topic'] }}\"}", ""},
+		{scope + register + verify + "expires: date(subscription.until)\n    key: item.id", trigger, ""},
+		{shared + setup + "verify: {scheme: hmac, header: X-Sign, algorithm: sha1, encoding: base64, signed: '{method}{url}{body}', secret: '${{ subscription.key }}', secret_encoding: base64}\n    items: body.orders\n    key: item.id\n    challenge: {when: query.challenge != nil && query.token == hook.secret, reply: '${{ query.challenge }}'}\n    reply: {ok: true}", "hook: orders", ""},
+		{shared + setup + "verify: {scheme: equals, given: \"headers['x-token']\", secret: '${{ secret.token }}'}", "hook: orders\n    poll: {operation: list_shops, every: 1m}\n    key: item.id", ""},
+		{life + verify + "key: item.id", trigger, "/hooks/orders/scope: \"\" is unknown"},
+		{scope + verify + "key: item.id", trigger, "/hooks/orders: needs either register"},
+		{scope + life + setup + verify + "key: item.id", trigger, "/hooks/orders: needs either register"},
+		{scope + setup + unregister + verify + "key: item.id", trigger, "/hooks/orders: renew, unregister and expires need register"},
+		{scope + register + verify + "key: item.id", trigger, "/hooks/orders/unregister: is required"},
+		{scope + life + "renew: {method: PATCH, path: /hooks}\n    " + verify + "key: item.id", trigger, "/hooks/orders/expires: is required with renew"},
+		{scope + life + "key: item.id", trigger, "/hooks/orders/verify: is required"},
+		{scope + life + "verify: {scheme: github, secret: hunter2}\n    key: item.id", trigger, "/hooks/orders/verify/secret: must come from an expression"},
+		{scope + life + "verify: {scheme: basic, secret: '${{ hook.secret }}'}\n    key: item.id", trigger, `/hooks/orders/verify/scheme: "basic" is unknown`},
+		{scope + life + "verify: {scheme: equals, secret: '${{ hook.secret }}'}\n    key: item.id", trigger, "/hooks/orders/verify/given: belongs to the scheme equals"},
+		{scope + life + "verify: {scheme: github, given: body.x, secret: '${{ hook.secret }}'}\n    key: item.id", trigger, "/hooks/orders/verify/given: belongs to the scheme equals"},
+		{scope + life + "verify: {scheme: hmac, secret: '${{ hook.secret }}'}\n    key: item.id", trigger, "/hooks/orders/verify/header: is required"},
+		{scope + life + "verify: {scheme: hmac, header: X-Sign, signed: '{url}', secret: '${{ hook.secret }}'}\n    key: item.id", trigger, "/hooks/orders/verify/signed: must contain {body} exactly once"},
+		{scope + life + "verify: {scheme: github, prefix: 'v1=', secret: '${{ hook.secret }}'}\n    key: item.id", trigger, "/hooks/orders/verify/prefix: belongs to the scheme hmac"},
+		{scope + life + "verify: {scheme: github, secret: '${{ input.shop }}'}\n    key: item.id", trigger, "/hooks/orders/verify/secret: unknown name input"},
+		{scope + life + verify, trigger, "/triggers/new_order/key: is required"},
+		{hook, "hook: orders\n    poll: {operation: list_shops, every: 1m}", "/hooks/orders/register/path: input has no shop"},
+		{hook, trigger + "\n    poll: {operation: list_shops, every: 1m}", "/triggers/new_order/key: is required"},
+		{hook, trigger + "\n    key: item.id\n    when: headers.topic == 'x'\n    poll: {operation: list_shops, every: 1m}", "/triggers/new_order/when: unknown name headers"},
+		{hook, "input: {shop: {type: string, required: true}}\n    hook: order", `/triggers/new_order/hook: there is no hook "order" (did you mean "orders"?)`},
+		{shared + life + verify + "key: item.id", trigger, "/hooks/orders/register/path: input has no shop"},
+		{scope + register + "unregister: {do: [{path: /a}]}\n    " + verify + "key: item.id", trigger, "/hooks/orders/unregister/do/0/id: is required"},
+		{scope + life + verify + "challenge: {when: query.a == '1'}\n    key: item.id", trigger, "/hooks/orders/challenge/reply: is required"},
+		{scope + register + "unregister: {path: /a, response: file}\n    " + verify + "key: item.id", trigger, "/hooks/orders/unregister: a request about a hook has no files"},
+	} {
+		_, err := integration.Parse(calling(tc.hook, tc.trigger), nil)
+		checkError(t, tc.hook+"\n"+tc.trigger, err, tc.want)
+	}
+}
