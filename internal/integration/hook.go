@@ -59,6 +59,10 @@ type Verification struct {
 	Tolerance time.Duration
 }
 
+// ClientSecret is the secret of the OAuth app of a connection, with which some services
+// sign their calls.
+const ClientSecret = "client_secret"
+
 // NeedsCredential reports whether the secrets of the connection, or its variables, are
 // needed to verify a call.
 func (v Verification) NeedsCredential() bool {

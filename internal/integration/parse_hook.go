@@ -150,7 +150,11 @@ func secretEncodings() []string { return []string{"text", "base64"} }
 func (p *parser) verification(pointer string, v *manifestVerify) Verification {
 	p.oneOf(at(pointer, "scheme"), v.Scheme, verifySchemes())
 	p.require(at(pointer, "secret"), v.Secret)
-	scope := p.shared.scope(map[string][]string{"hook": {"secret"}, subscriptionRoot: nil, "secret": p.shared.secrets})
+	secrets := slices.Clone(p.shared.secrets)
+	if p.shared.consent {
+		secrets = append(secrets, ClientSecret)
+	}
+	scope := p.shared.scope(map[string][]string{"hook": {"secret"}, subscriptionRoot: nil, "secret": secrets})
 	out := Verification{
 		Scheme: v.Scheme, Secret: p.template(at(pointer, "secret"), v.Secret, scope, nil), SecretEncoding: v.SecretEncoding,
 		Given:  p.program(at(pointer, "given"), v.Given, p.callPlace().scope()),
