@@ -13,22 +13,22 @@ import (
 )
 
 // insertPendingEvent stores an event for a trigger that fires on it.
-func (s *Store) insertPendingEvent(tx *transaction, e event.Event, to trigger.Subscription) error {
+func (s *Store) insertPendingEvent(tx *transaction, e event.Event, to trigger.EventFilter) error {
 	at := clock.Past(e.At)
 	tx.AfterCommit(func() { s.notify.EventPending(at) })
 	return tx.Do(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
 		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, at)
 }
 
-func scanSubscription(r database.Row) (trigger.Subscription, error) {
+func scanEventFilter(r database.Row) (trigger.EventFilter, error) {
 	var (
 		workflowID, id string
 		spec           []byte
 	)
 	if err := r.Scan(&workflowID, &id, &spec); err != nil {
-		return trigger.Subscription{}, err
+		return trigger.EventFilter{}, err
 	}
-	found, err := trigger.ParseSubscription(workflowID, id, spec)
+	found, err := trigger.ParseEventFilter(workflowID, id, spec)
 	if err != nil {
 		err = fmt.Errorf("decode the trigger %s of %s: %w", id, workflowID, err)
 	}

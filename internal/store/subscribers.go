@@ -14,7 +14,7 @@ import (
 // events.
 type subscribers struct {
 	webhooks []webhook.Webhook
-	triggers []trigger.Subscription
+	triggers []trigger.EventFilter
 }
 
 // subscriberCache caches the subscribers of workspaces by their version, where the
@@ -58,7 +58,7 @@ func (s *Store) subscribersOf(tx *transaction, workspaceID string) (subs subscri
 		}
 	}
 	if subs.triggers, err = database.List(tx, `SELECT workflow_id, trigger_id, spec FROM triggers WHERE workspace_id = $1 AND active = $2 AND type = 'event'`,
-		[]any{workspaceID, true}, scanSubscription); err != nil {
+		[]any{workspaceID, true}, scanEventFilter); err != nil {
 		return subs, err
 	}
 	if subs.webhooks, err = database.List(tx, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{workspaceID}, scanWebhook); err != nil {

@@ -9,36 +9,36 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 )
 
-// Subscription lists the events that a trigger fires on.
-type Subscription struct {
+// EventFilter lists the events that a trigger fires on.
+type EventFilter struct {
 	WorkflowID string // the workflow of the trigger
 	ID         string
 	Events     []string `json:"events"`
 	Workflows  []string `json:"workflows"`
 }
 
-// ParseSubscription parses the events from the definition of a trigger.
-func ParseSubscription(workflowID, id string, spec []byte) (Subscription, error) {
-	s := Subscription{WorkflowID: workflowID, ID: id}
-	err := json.Unmarshal(spec, &s)
-	s.WorkflowID, s.ID = workflowID, id
-	return s, err
+// ParseEventFilter parses the events from the definition of a trigger.
+func ParseEventFilter(workflowID, id string, spec []byte) (EventFilter, error) {
+	f := EventFilter{WorkflowID: workflowID, ID: id}
+	err := json.Unmarshal(spec, &f)
+	f.WorkflowID, f.ID = workflowID, id
+	return f, err
 }
 
 // Wants reports whether the trigger fires on an event. It ignores events of its
 // own workflow unless that workflow is named. Events that belong to no workflow are
 // not restricted by the workflows.
-func (s Subscription) Wants(e event.Event) bool {
-	if !slices.Contains(s.Events, string(e.Type)) {
+func (f EventFilter) Wants(e event.Event) bool {
+	if !slices.Contains(f.Events, string(e.Type)) {
 		return false
 	}
 	if e.WorkflowID == "" {
 		return true
 	}
-	if s.Workflows == nil {
-		return e.WorkflowID != s.WorkflowID
+	if f.Workflows == nil {
+		return e.WorkflowID != f.WorkflowID
 	}
-	return slices.Contains(s.Workflows, e.WorkflowID)
+	return slices.Contains(f.Workflows, e.WorkflowID)
 }
 
 // PendingEvent is an event for which a trigger has yet to start a run. It is

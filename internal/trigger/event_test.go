@@ -50,7 +50,7 @@ func (w *testEnv) startedFor(workflowID string) []string {
 	return out
 }
 
-func TestSubscriptions(t *testing.T) {
+func TestEventFilters(t *testing.T) {
 	t.Parallel()
 	const own, other, third = "wf_own", "wf_other", "wf_third"
 	for _, tc := range []struct {
@@ -72,7 +72,7 @@ func TestSubscriptions(t *testing.T) {
 		{`{"events": ["connection.broken"], "workflows": ["wf_1"]}`, event.ConnectionBroken, "", true},
 		{`{"events": ["run.failed"]}`, event.ConnectionBroken, "", false},
 	} {
-		s, err := trigger.ParseSubscription(own, "e", []byte(tc.spec))
+		s, err := trigger.ParseEventFilter(own, "e", []byte(tc.spec))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 const maxWorkflows = 100
 
 // Type declares the type. The store notes the events that a trigger fires on, see
-// trigger.Subscription.
+// trigger.EventFilter.
 func Type() trigger.Type {
 	return trigger.Type{
 		Format: workflow.TriggerType{
