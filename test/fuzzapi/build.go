@@ -49,7 +49,13 @@ func (g *generator) addParam(d *draft, p Param) {
 	case "query":
 		d.query = append(d.query, url.QueryEscape(p.Name)+"="+url.QueryEscape(g.paramText(p)))
 	case "header":
-		text := g.paramText(p)
+		// A header with a control character is no HTTP; mutations make such requests.
+		text := strings.Map(func(c rune) rune {
+			if isControl(c) {
+				return '?'
+			}
+			return c
+		}, g.paramText(p))
 		if p.Name == "Idempotency-Key" && g.chance(80) {
 			text = fmt.Sprintf("%x", g.random.Uint64())
 		}
