@@ -30,7 +30,7 @@ const (
 // and the catalogs that list them, are not among them.
 const (
 	base   = "clock cron decimal descriptor expr failpoint fairqueue fault jsonpath jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn typeschema uid"
-	domain = "account action audit auth connection event file gallery idempotency integration node run secret state table trigger usage vault webhook workflow"
+	domain = "account action audit auth connection event file gallery idempotency integration node run secret state subscription table trigger usage vault webhook workflow"
 )
 
 // rule lists the packages of this module that a package may import. Packages
@@ -92,7 +92,8 @@ var rules = []rule{
 	{pkg: "secret", may: base + " audit auth vault"},
 	{pkg: "state", may: base + " auth expr table"},
 	{pkg: "table", may: base + " audit auth"},
-	{pkg: "trigger", may: base + " action audit auth connection event run vault workflow"},
+	{pkg: "subscription", may: base + " action auth integration operation run trigger trigger/service vault workflow"},
+	{pkg: "trigger", may: base + " action audit auth connection event integration run vault workflow"},
 	{pkg: "trigger/catalog", may: base + " integration operation trigger trigger/*"},
 	{pkg: "trigger/service", may: base + " action integration integration/authoring operation trigger trigger/poll workflow"},
 	{pkg: "trigger/*", may: base + " action audit auth event file run trigger workflow"},

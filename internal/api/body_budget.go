@@ -45,6 +45,8 @@ func hookBodies(workflowID, id string) bodyOwner {
 	return bodyOwner{"hook " + workflowID + "/" + id, 8}
 }
 
+func subscriptionBodies(id string) bodyOwner { return bodyOwner{"subscription " + id, 8} }
+
 func networkBodies(network string) bodyOwner { return bodyOwner{"network " + network, 8} }
 
 // reservation is the memory that one body uses.

@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
@@ -28,6 +29,7 @@ func (s *Server) registerPublicRoutes() []publicRoute {
 		{run.PagePath, []string{http.MethodGet, http.MethodPost}, http.StatusOK, s.servePage, s.failPage},
 		{run.CallbackPath, []string{http.MethodPost}, http.StatusOK, s.serveCallback, s.fail},
 		{trigger.HookPath, nil, http.StatusAccepted, s.serveHook, s.fail},
+		{subscription.Path, nil, http.StatusOK, s.serveServiceHook, s.fail},
 	}
 }
 

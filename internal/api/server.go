@@ -27,6 +27,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/state"
+	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/table"
 	"github.com/stepmill/stepmill/internal/tally"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -38,28 +39,31 @@ import (
 
 // Services are the use cases that the API offers.
 type Services struct {
-	Auth        *auth.Service
-	Accounts    *account.Service
-	Actions     *action.Catalog
-	Workflows   *workflow.Service
-	Runs        *run.Service
-	Links       *run.Links
-	Triggers    *trigger.Service
-	Hooks       *hooks.Hooks
-	Webhooks    *webhook.Service
-	Secrets     *secret.Service
-	Connections *connection.Service
-	Lists       *operation.Lists
-	Tables      *table.Service
-	Files       *file.Service
-	State       *state.Service
-	Previews    *run.Previews
-	StepTester  *run.StepTester
-	Audit       *audit.Service
-	Usage       *usage.Service
-	Idempotency *idempotency.Service
-	Events      *event.Service
-	Nodes       *node.Service
+	Auth      *auth.Service
+	Accounts  *account.Service
+	Actions   *action.Catalog
+	Workflows *workflow.Service
+	Runs      *run.Service
+	Links     *run.Links
+	Triggers  *trigger.Service
+
+	Subscriptions *subscription.Service
+	ServiceCalls  *subscription.Calls
+	Hooks         *hooks.Hooks
+	Webhooks      *webhook.Service
+	Secrets       *secret.Service
+	Connections   *connection.Service
+	Lists         *operation.Lists
+	Tables        *table.Service
+	Files         *file.Service
+	State         *state.Service
+	Previews      *run.Previews
+	StepTester    *run.StepTester
+	Audit         *audit.Service
+	Usage         *usage.Service
+	Idempotency   *idempotency.Service
+	Events        *event.Service
+	Nodes         *node.Service
 }
 
 // Options are the settings of the API.

@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
@@ -23,6 +24,17 @@ type triggerState struct {
 	NotFired    *triggerNote `json:"not_fired"`
 	// URL is the URL of a webhook. Only callers who may write see it.
 	URL *string `json:"url"`
+	// Subscription is set if a service calls when there is something new.
+	Subscription *subscriptionState `json:"subscription"`
+}
+
+type subscriptionState struct {
+	Status    subscription.Status `json:"status"`
+	ExpiresAt *string             `json:"expires_at"`
+	LastError *triggerNote        `json:"last_error"`
+	// URL and Setup are for callers who may write.
+	URL   *string `json:"url"`
+	Setup *string `json:"setup"`
 }
 
 type triggerNote struct {
@@ -45,6 +57,20 @@ func (s *Server) showTrigger(ctx context.Context, t trigger.Trigger) (triggerSta
 	return state, err
 }
 
+// showSubscription converts the subscription of a trigger. Callers who may write also see
+// its URL, if they have to tell it to the service.
+func showSubscription(ctx context.Context, t trigger.Trigger, states map[string]subscription.State) *subscriptionState {
+	state, ok := states[t.Subscription]
+	if !ok {
+		return nil
+	}
+	out := &subscriptionState{Status: state.Status, ExpiresAt: clock.FormatPtr(state.ExpiresAt), LastError: showNote(state.Error)}
+	if auth.Grants(actorOf(ctx).Scopes, auth.Write) {
+		out.URL, out.Setup = orNull(state.URL), orNull(state.Setup)
+	}
+	return out
+}
+
 func showNote(n *trigger.Note) *triggerNote {
 	if n == nil {
 		return nil
@@ -58,12 +84,20 @@ type listTriggersRequest struct {
 }
 
 func (s *Server) listTriggers(ctx context.Context, in *listTriggersRequest) (*reply, error) {
-	var showErr error
+	var (
+		showErr error
+		states  map[string]subscription.State
+	)
 	response, err := paginate(ctx, s, in.page, []string{"triggers", in.ID},
 		func(p paging.Request) (paging.Page[trigger.Trigger], error) {
-			return s.Triggers.List(ctx, actorOf(ctx), in.ID, p)
+			found, err := s.Triggers.List(ctx, actorOf(ctx), in.ID, p)
+			if err == nil {
+				states, err = s.Subscriptions.States(ctx, actorOf(ctx), found.Items)
+			}
+			return found, err
 		}, func(t trigger.Trigger) triggerState {
 			state, err := s.showTrigger(ctx, t)
+			state.Subscription = showSubscription(ctx, t, states)
 			showErr = errors.Join(showErr, err)
 			return state
 		})

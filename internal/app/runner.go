@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/sandbox"
+	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/webhook"
 )
@@ -35,6 +36,8 @@ type runner struct {
 	sender     *webhook.Sender
 	triggers   *trigger.Types // nil until assembled: those of the catalog
 	firers     *trigger.Firers
+
+	subscriptions *subscription.Reconciler
 
 	counts      *runCounts
 	shared      atomic.Bool // there is more than one workspace
@@ -104,6 +107,7 @@ func (r *runner) execute(work context.Context, parts *group) {
 	for _, firer := range r.firers.All() {
 		parts.start(func() error { return firer.Run(work) })
 	}
+	parts.start(func() error { return r.subscriptions.Run(work) })
 }
 
 // countWorkspaces finds out whether this process or another one has created a
@@ -133,7 +137,10 @@ func (r *runner) shareCapacity() {
 
 // wakeTriggers makes the triggers check what is due, since another node may have
 // changed it.
-func (r *runner) wakeTriggers() { r.firers.WakeAll() }
+func (r *runner) wakeTriggers() {
+	r.firers.WakeAll()
+	r.subscriptions.Wake(time.Time{}) // before all times
+}
 
 // close closes connections of steps and webhooks, and ends the processes of
 // scripts.

@@ -37,6 +37,7 @@ import (
 	"github.com/stepmill/stepmill/internal/state"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/table"
 	"github.com/stepmill/stepmill/internal/trigger"
 	triggers "github.com/stepmill/stepmill/internal/trigger/catalog"
@@ -45,7 +46,6 @@ import (
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
-	"github.com/stepmill/stepmill/web"
 )
 
 // Server is a node: the service with its database. NewServer builds its parts, Run
@@ -212,6 +212,10 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets, st}, trigger.NewArming(types, v))
 	s.data.checkNodes(workflows)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
+	subscriptions := subscription.Deps{
+		Store: st, Vault: v, Operations: operations, Connections: connections, Programs: programs, Triggers: st, Values: secrets, BaseURL: s.publicURL, Log: s.log,
+	}
+	s.runner.subscriptions = subscription.NewReconciler(subscriptions)
 	previews := run.NewPreviews(s.runner.runs, secrets)
 	provider, err := s.identityProvider()
 	if err != nil {
@@ -219,8 +223,9 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	}
 	s.front.api = api.New(api.Services{
 		Auth: s.data.auth, Accounts: s.data.accounts, Actions: actions, Workflows: workflows, Runs: s.runner.runs, Links: links, Audit: audit.NewService(st), Usage: s.housekeeper.usage,
-		Triggers:    trigger.NewService(types, st, workflows, s.runner.runs, v, s.housekeeper.inbox, s.publicURL),
-		Hooks:       hooks.NewHooks(st, programs, s.runner.runs, secrets, s.housekeeper.inbox, s.files),
+		Triggers:      trigger.NewService(types, st, workflows, s.runner.runs, v, s.housekeeper.inbox, s.publicURL),
+		Hooks:         hooks.NewHooks(st, programs, s.runner.runs, secrets, s.housekeeper.inbox, s.files),
+		Subscriptions: subscription.NewService(st, v, operations, s.publicURL), ServiceCalls: subscription.NewCalls(st, subscriptions, s.runner.runs, s.housekeeper.inbox),
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Connections: connections,
@@ -231,11 +236,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Idempotency: idempotency.NewService(st, v),
 		Events:      event.NewService(st, s.changes.events),
 		Nodes:       node.NewService(s.registry(), st, s.node),
-	}, api.Options{
-		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Warnings: s.disk.messages, Log: s.log,
-		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.publicURL, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
-		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role), StorageStalled: s.storageStalled(),
-	})
+	}, s.apiOptions(cursors, provider))
 	return nil
 }
 
@@ -405,6 +406,10 @@ func (s *Server) notify() store.Notify {
 		EventPending: func(at time.Time) { s.runner.firers.Wake(workflow.EventTrigger, at) },
 		Scheduled: func(kind string, at time.Time) {
 			s.runner.firers.Wake(kind, at)
+			s.notifyPeers(postgres.Scheduled, "")
+		},
+		SubscriptionDue: func(at time.Time) {
+			s.runner.subscriptions.Wake(at)
 			s.notifyPeers(postgres.Scheduled, "")
 		},
 		WorkflowDeleted: func(workflowID string) {

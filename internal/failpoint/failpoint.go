@@ -30,6 +30,8 @@ const (
 	BeforeRenewal      Point = "before_renewal"        // a token is about to be renewed
 	AfterRenewal       Point = "after_renewal"         // the service has issued it, nothing is written
 	AfterRenewalStored Point = "after_renewal_stored"  // it is durable, nobody has used it
+	BeforeRegistration Point = "before_registration"   // a service is about to be told a URL
+	AfterRegistration  Point = "after_registration"    // it knows the URL, nothing is written
 	AtStart            Point = "at_start"              // the process has started
 	BeforeFlush        Point = "before_flush"          // SQLite: a group of transactions is about to be flushed; if it fails, the disk is full
 	DuringCheck        Point = "during_check"          // SQLite: a check after a crash holds a read transaction

@@ -3,7 +3,6 @@ package operation
 import (
 	"encoding/base64"
 	"fmt"
-	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/integration"
@@ -115,14 +114,4 @@ func (c HookCall) Items(t *integration.Trigger, with map[string]any, events []an
 		}
 	}
 	return out, nil
-}
-
-// NextRenewal returns when a registration should be renewed: after half of the time that it
-// has left, so that failures leave time for others. It is nil if it does not expire.
-func (r Registered) NextRenewal(now time.Time) *time.Time {
-	if r.ExpiresAt == nil {
-		return nil
-	}
-	at := now.Add(max(r.ExpiresAt.Sub(now)/2, time.Minute))
-	return &at
 }

@@ -87,6 +87,17 @@ func (a *Actions) FindTrigger(triggerType string) (*integration.Integration, *in
 	return i, t, ok
 }
 
+// FindHook returns the hook with a name such as github.events.
+func (a *Actions) FindHook(name string) (*integration.Integration, *integration.Hook, bool) {
+	id, short, _ := strings.Cut(name, ".")
+	i, ok := a.integrations.Find(id)
+	if !ok {
+		return nil, nil, false
+	}
+	h, ok := i.FindHook(short)
+	return i, h, ok
+}
+
 // Name returns the name of the action of an operation.
 func Name(i *integration.Integration, o *integration.Operation) string { return i.FullName(o.Name) }
 

@@ -155,6 +155,9 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 		if err != nil || !updated || entry == nil {
 			return err
 		}
+		if err := s.recheckSubscriptions(tx, c.WorkspaceID, c.ID); err != nil {
+			return err
+		}
 		return insertAudit(tx, *entry)
 	})
 	return updated, err
@@ -199,6 +202,9 @@ func (s *Store) ChangeConnection(ctx context.Context, now connection.Sealed, was
 		}
 		if now.Epoch != was.Epoch {
 			if _, err := updateConnection(tx, now, encoded, was.Epoch); err != nil {
+				return err
+			}
+			if err := s.recheckSubscriptions(tx, now.WorkspaceID, now.ID); err != nil {
 				return err
 			}
 		}

@@ -39,6 +39,9 @@ type Notify struct {
 	// Scheduled is called when a trigger of the given type was scheduled,
 	// possibly earlier than all others.
 	Scheduled func(kind string, at time.Time)
+	// SubscriptionDue is called when there is something to do for a subscription at a
+	// service.
+	SubscriptionDue func(at time.Time)
 	// EventPending is called when there is an event for a trigger to fire on.
 	EventPending func(at time.Time)
 	// WorkflowDeleted is called when the runs of a workflow became void.
@@ -82,6 +85,9 @@ func New(driver database.Driver, notify Notify) *Store {
 	}
 	if notify.Deliverable == nil {
 		notify.Deliverable = func() {}
+	}
+	if notify.SubscriptionDue == nil {
+		notify.SubscriptionDue = func(time.Time) {}
 	}
 	if notify.Scheduled == nil {
 		notify.Scheduled = func(string, time.Time) {}

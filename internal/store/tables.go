@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 11
+const Schema = 12
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -76,8 +76,13 @@ func workflowTables() []Table {
 		},
 		{
 			Name: "triggers", Key: "workflow_id trigger_id",
-			Text: "workflow_id trigger_id workspace_id type run_id error_code error_text idle_code idle_text spec",
+			Text: "workflow_id trigger_id workspace_id type run_id error_code error_text idle_code idle_text spec subscription",
 			Int:  "version next_at fired_at error_at failures idle_at", Bool: "active", Bytes: "token_hash token state",
+			NotExported: "polling poll_again",
+		},
+		{
+			Name: "subscriptions", Key: "id", Text: "id target workspace_id connection_id hook base_url error_code error_text",
+			Int: "expires_at next_at failures error_at created_at", Bool: "registered", Bytes: "token_hash sealed", NotExported: "claimed_until",
 		},
 		{Name: "occasions", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"},
 		{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"},

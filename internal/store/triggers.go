@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
@@ -17,6 +21,14 @@ import (
 // active starts afresh, since what happened in the meantime must not start runs.
 func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []workflow.Armed) error {
 	tx.queue.SubscribersChanged(w.WorkspaceID)
+	before, err := subscriptionsOf(tx, w.ID)
+	if err != nil {
+		return err
+	}
+	now, err := s.subscribe(tx, w, armed, before)
+	if err != nil {
+		return err
+	}
 	left := make([]string, len(armed))
 	for i, t := range armed {
 		left[i] = t.ID
@@ -29,20 +41,21 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 		if err := deleteOldTriggerType(tx, w.ID, t); err != nil {
 			return err
 		}
-		if err := tx.Do(`INSERT INTO triggers (workflow_id, trigger_id, workspace_id, type, version, active, next_at, spec, token, token_hash)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-			ON CONFLICT (workflow_id, trigger_id) DO UPDATE SET version = excluded.version, active = excluded.active, spec = excluded.spec,
+		if err := tx.Do(`INSERT INTO triggers (workflow_id, trigger_id, workspace_id, type, version, active, next_at, spec, token, token_hash, subscription)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+			ON CONFLICT (workflow_id, trigger_id) DO UPDATE SET version = excluded.version, active = excluded.active, spec = excluded.spec, subscription = excluded.subscription,
 				next_at = CASE WHEN triggers.spec = excluded.spec AND triggers.active = excluded.active THEN triggers.next_at ELSE excluded.next_at END,
+				polling = CASE WHEN triggers.spec = excluded.spec AND triggers.active = excluded.active THEN triggers.polling ELSE FALSE END,
 				failures = CASE WHEN triggers.spec = excluded.spec AND triggers.active = excluded.active THEN triggers.failures ELSE 0 END,
 				state = CASE WHEN triggers.active = excluded.active THEN triggers.state ELSE NULL END`,
-			w.ID, t.ID, w.WorkspaceID, t.Type, w.Version, w.State == workflow.Active, database.TimeOrNil(t.NextAt), t.Spec, database.BytesOrNil(t.Token), database.BytesOrNil(t.TokenHash)); err != nil {
+			w.ID, t.ID, w.WorkspaceID, t.Type, w.Version, w.State == workflow.Active, database.TimeOrNil(t.NextAt), t.Spec, database.BytesOrNil(t.Token), database.BytesOrNil(t.TokenHash), database.OrNil(now[t.ID])); err != nil {
 			return err
 		}
 		if t.NextAt != nil {
 			tx.AfterCommit(func() { s.notify.Scheduled(t.Type, *t.NextAt) })
 		}
 	}
-	return nil
+	return s.unsubscribe(tx, before, slices.Collect(maps.Values(now)))
 }
 
 // triggerTables are the tables with rows of triggers, beside their recorded calls.
@@ -69,8 +82,15 @@ func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) 
 }
 
 // deleteTriggers deletes all rows of a workflow's triggers.
-func deleteTriggers(tx *transaction, workflowID string) error {
-	return deleteTriggerRows(tx, `WHERE workflow_id = $1`, workflowID)
+func (s *Store) deleteTriggers(tx *transaction, workflowID string) error {
+	before, err := subscriptionsOf(tx, workflowID)
+	if err != nil {
+		return err
+	}
+	if err := deleteTriggerRows(tx, `WHERE workflow_id = $1`, workflowID); err != nil {
+		return err
+	}
+	return s.unsubscribe(tx, before, nil)
 }
 
 // fire updates the trigger that starts a run, or returns an error if it may not.
@@ -78,7 +98,13 @@ func fire(tx *transaction, r run.Run, f run.Fire) error {
 	statement, args := `UPDATE triggers SET fired_at = $1, run_id = $2, failures = 0`, []any{f.At, r.ID, r.WorkflowID, r.Trigger.ID, r.WorkspaceID, true}
 	const armed = ` WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND active = $6`
 	if f.Was != nil {
-		statement, args = statement+`, next_at = $7`+armed+` AND next_at = $8`, append(args, database.TimeOrNil(f.Next), *f.Was)
+		next := `, next_at = $7`
+		args = append(args, database.TimeOrNil(f.Next), *f.Was)
+		if f.Next != nil && !f.Next.Equal(*f.Was) { // the end of a poll, not of a part of it
+			next = endPoll(7, 9)
+			args = append(args, pollAgainAt())
+		}
+		statement += next + armed + ` AND next_at = $8`
 	} else {
 		statement += armed
 	}
@@ -134,7 +160,7 @@ func claimTriggerKey(tx *transaction, r run.Run, f run.Fire) error {
 }
 
 const triggerColumns = `t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.version, t.active, t.next_at, t.fired_at, t.run_id,
-	t.error_at, t.error_code, t.error_text, t.failures, t.idle_at, t.idle_code, t.idle_text, t.token, t.state`
+	t.error_at, t.error_code, t.error_text, t.failures, t.idle_at, t.idle_code, t.idle_text, t.token, t.state, t.subscription`
 
 const selectTrigger = `SELECT ` + triggerColumns + ` FROM triggers t `
 
@@ -155,7 +181,7 @@ func scanTriggerAnd(r database.Row, more ...any) (trigger.Trigger, error) {
 	)
 	err := r.Scan(append([]any{
 		&t.WorkspaceID, &t.WorkflowID, &t.ID, &t.Type, &t.Version, &t.Active, &t.NextAt, &t.FiredAt, &t.RunID,
-		&failedAt, &failed.Code, &failed.Message, &t.Failures, &idleAt, &idle.Code, &idle.Message, &t.SealedToken, &t.State,
+		&failedAt, &failed.Code, &failed.Message, &t.Failures, &idleAt, &idle.Code, &idle.Message, &t.SealedToken, &t.State, &t.Subscription,
 	}, more...)...)
 	if failedAt != nil {
 		failed.At, t.Error = *failedAt, &failed
@@ -220,8 +246,15 @@ func (s *Store) MoveTrigger(ctx context.Context, m trigger.Move) (bool, error) {
 
 func (s *Store) moveTrigger(tx *transaction, m trigger.Move) (bool, error) {
 	t := m.Of
-	n, err := tx.Exec(`UPDATE triggers SET next_at = $1, failures = $2 WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND next_at = $6`,
-		database.TimeOrNil(m.Next), m.Failures, t.WorkflowID, t.ID, t.WorkspaceID, database.TimeOrNil(t.NextAt))
+	next, args := `, next_at = $6`, []any{m.Failures, t.WorkflowID, t.ID, t.WorkspaceID, database.TimeOrNil(t.NextAt), database.TimeOrNil(m.Next)}
+	switch {
+	case m.Claims:
+		next += `, polling = TRUE, poll_again = FALSE`
+	case m.Next != nil:
+		next = endPoll(6, 7)
+		args = append(args, pollAgainAt())
+	}
+	n, err := tx.Exec(`UPDATE triggers SET failures = $1`+next+` WHERE workflow_id = $2 AND trigger_id = $3 AND workspace_id = $4 AND next_at = $5`, args...)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -234,6 +267,29 @@ func (s *Store) moveTrigger(tx *transaction, m trigger.Move) (bool, error) {
 		tx.AfterCommit(func() { s.notify.Scheduled(t.Type, *m.Next) })
 	}
 	return true, noteTrigger(tx, t, m.Error, m.NotFired)
+}
+
+// pollPause is the time after which a trigger is polled again that was called during a poll.
+const pollPause = time.Second
+
+func pollAgainAt() time.Time { return clock.Steady().Add(pollPause) }
+
+// endPoll returns the assignments that end a poll: the next one is due at the time in a
+// parameter, or at that in another one if the service has called in the meantime.
+func endPoll(next, again int) string {
+	return fmt.Sprintf(`, next_at = CASE WHEN poll_again THEN CAST($%d AS BIGINT) ELSE CAST($%d AS BIGINT) END, polling = FALSE, poll_again = FALSE`, again, next)
+}
+
+// PollNow implements trigger.Store.
+func (s *Store) PollNow(ctx context.Context, t trigger.Trigger, at time.Time) error {
+	return s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE triggers SET poll_again = polling, next_at = CASE WHEN polling OR next_at < $1 THEN next_at ELSE $1 END
+			WHERE workflow_id = $2 AND trigger_id = $3 AND workspace_id = $4 AND active = $5 AND next_at IS NOT NULL`, at, t.WorkflowID, t.ID, t.WorkspaceID, true)
+		if n == 1 {
+			tx.AfterCommit(func() { s.notify.Scheduled(t.Type, at) })
+		}
+		return err
+	})
 }
 
 // NoteTrigger implements trigger.Store.

@@ -35,8 +35,11 @@ func (a *Arming) Arm(ctx context.Context, w workflow.Workflow, triggers []workfl
 				armed.NextAt = &first
 			}
 		}
+		if kind.Hook != nil {
+			armed.Hook = kind.Hook(t, w.State == workflow.Active)
+		}
 		if kind.HasURL {
-			token := newToken()
+			token := NewToken()
 			armed.TokenHash = HashToken(token)
 			if armed.Token, err = a.vault.Seal(ctx, tokenRef(w.WorkspaceID, w.ID, t.ID), []byte(token)); err != nil {
 				return nil, err

@@ -2,6 +2,7 @@ package trigger_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -80,6 +81,10 @@ func (c *shopConnection) Use(ctx context.Context, _, name string, _ time.Duratio
 		return c.problem
 	}
 	return call(ctx, action.Connection{Name: name, Integration: "shop", Variables: map[string]string{}, Credential: shopCredential{}, Mask: mask.New([]string{"s3cr3t-token"})})
+}
+
+func (*shopConnection) Verifying(context.Context, string, string, integration.Template) (string, map[string]string, error) {
+	return "", nil, errors.New("nothing of the shop is verified with a credential")
 }
 
 type shopCredential struct{}

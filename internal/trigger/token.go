@@ -22,8 +22,8 @@ const (
 	checkChars = 4
 )
 
-// newToken returns a new token for the URL of a hook.
-func newToken() string {
+// NewToken returns a new token for the URL of a hook.
+func NewToken() string {
 	var random [tokenBytes]byte
 	_, _ = rand.Read(random[:])
 	body := base64.RawURLEncoding.EncodeToString(random[:])
@@ -68,7 +68,7 @@ func (s *Service) Rotate(ctx context.Context, actor auth.Actor, workflowID, id s
 	if err != nil {
 		return Trigger{}, err
 	}
-	token := newToken()
+	token := NewToken()
 	if t.SealedToken, err = s.vault.Seal(ctx, tokenRef(t.WorkspaceID, t.WorkflowID, t.ID), []byte(token)); err != nil {
 		return Trigger{}, err
 	}

@@ -6,7 +6,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 1000 {
-		token := newToken()
+		token := NewToken()
 		if !ValidToken(token) || seen[token] || len(token) != 36 {
 			t.Fatalf("%q", token)
 		}

@@ -45,6 +45,9 @@ type Trigger struct {
 	SealedToken []byte
 	// State is the progress of a poll.
 	State []byte
+	// Subscription is the target of the subscription with which a service calls it; "" if
+	// none does.
+	Subscription string
 }
 
 // DueAt returns the time of day at which the trigger is due next; nil if it does not
@@ -71,8 +74,10 @@ const (
 // Move moves a time-based trigger to its next time without starting a run. Of is
 // the trigger as it was read: if its time has changed since, nothing happens.
 type Move struct {
-	Of       Trigger
-	Next     *time.Time
+	Of   Trigger
+	Next *time.Time
+	// Claims is set if the trigger is being polled until then.
+	Claims   bool
 	Failures int
 	State    []byte // nil: unchanged
 	Error    *Note
@@ -91,6 +96,8 @@ type Store interface {
 	// NextTrigger returns the earliest due time of a type.
 	NextTrigger(ctx context.Context, kind string) (*time.Time, error)
 	MoveTrigger(ctx context.Context, m Move) (moved bool, err error)
+	// PollNow makes the poll of a trigger due, or due again if it is in progress.
+	PollNow(ctx context.Context, of Trigger, at time.Time) error
 	// NoteTrigger records the notes that are not nil.
 	NoteTrigger(ctx context.Context, of Trigger, failed, idle *Note) error
 	// RotateToken stores a new sealed token and its hash.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -25,6 +26,9 @@ type Type struct {
 	// First returns when a trigger of an active workflow is due first, by the clock of
 	// its firer; zero for a trigger, and nil for a type, that does not depend on time.
 	First func(workflowID string, t workflow.CompiledTrigger, now time.Time) time.Time
+	// Hook returns how a service calls a trigger of a workflow, which may be active; nil if
+	// it does not. It is nil for a type that no service calls.
+	Hook func(t workflow.CompiledTrigger, active bool) *workflow.ArmedHook
 	// Firer returns what fires triggers on this node; nil for a type that only
 	// fires when it is called.
 	Firer func(d Deps) Firer
@@ -58,6 +62,9 @@ type Connections interface {
 	// Use calls a function with a connection, and once more if the server rejected a
 	// credential that could be renewed.
 	Use(ctx context.Context, workspaceID, name string, wait time.Duration, call func(context.Context, action.Connection) error) error
+	// Verifying returns the secret with which a service signs its calls, from a template of
+	// its manifest, and the variables of the connection.
+	Verifying(ctx context.Context, workspaceID, name string, secret integration.Template) (text string, variables map[string]string, err error)
 }
 
 // Firer fires the triggers of one type.

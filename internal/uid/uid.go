@@ -37,6 +37,8 @@ const (
 	Table      Kind = "tbl"
 	Row        Kind = "row"
 	File       Kind = "file"
+
+	Subscription Kind = "sub"
 )
 
 const (

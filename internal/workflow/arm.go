@@ -24,6 +24,19 @@ type Armed struct {
 	// look it up. A trigger that already has a token keeps it.
 	Token     []byte
 	TokenHash []byte
+	// Hook is how a service calls the trigger; nil if none does.
+	Hook *ArmedHook
+}
+
+// ArmedHook identifies the subscription that a trigger needs.
+type ArmedHook struct {
+	// Name is that of the hook of the integration, such as github.events, and Connection
+	// the name of the connection.
+	Name       string
+	Connection string
+	// Settings identify the settings of the trigger. They are empty if all triggers with the
+	// same connection share a subscription.
+	Settings string
 }
 
 // DueAt returns the time of day at which a trigger of a type is due whose NextAt is

@@ -15,15 +15,17 @@ const SchemaID = "urn:stepmill:schema:integration-tests:v1"
 // it.
 var Schema = sync.OnceValues(func() ([]byte, error) {
 	types := testTypes()
+	maps.Copy(types, hookTestTypes())
 	maps.Copy(types, exchangeTypes())
 	return types.Document(SchemaID, reflect.TypeFor[Tests]())
 })
 
 type node = typeschema.Node
 
+func object(description string) node { return node{"type": "object", "description": description} }
+
 // testTypes describes the types of what belongs to a test.
 func testTypes() typeschema.Types {
-	object := func(description string) node { return node{"type": "object", "description": description} }
 	return typeschema.Types{
 		reflect.TypeFor[Tests](): {
 			Title: "Tests of a Stepmill integration", Description: "What its operations and triggers send, and what they return.",
@@ -63,6 +65,31 @@ func testTypes() typeschema.Types {
 			},
 			Keywords: node{"not": node{"required": []string{"found", "error"}}},
 		},
+		reflect.TypeFor[FoundItem](): {
+			Name: "found", Required: []string{"key", "payload"},
+			Members: map[string]any{
+				"key":     "What identifies the item.",
+				"payload": object("The payload of the run that starts for it."),
+			},
+		},
+		reflect.TypeFor[Content](): {
+			Name: "content", Short: node{"type": "string", "description": "The text of the file."},
+			Members: map[string]any{"size": node{"minimum": 0, "description": "The size of a large file, whose bytes are zero."}},
+		},
+		reflect.TypeFor[Failure](): {
+			Name: "failure", Required: []string{"code"},
+			Members: map[string]any{
+				"code":         "The kind of the error, such as not_found.",
+				"service_code": "The service's own code.",
+				"message":      "The whole message. It can be left out.",
+			},
+		},
+	}
+}
+
+// hookTestTypes describes the types of what belongs to a test of a hook.
+func hookTestTypes() typeschema.Types {
+	return typeschema.Types{
 		reflect.TypeFor[HookTest](): {
 			Name: "hook", Description: "A test of a hook: a request about it, or a call of the service that starts no run.", Required: []string{"name"},
 			Members: map[string]any{
@@ -89,25 +116,6 @@ func testTypes() typeschema.Types {
 				"query":   "The parameters of the query.",
 				"body":    "What the body says: JSON, or the fields of a form.",
 				"text":    "The body as it is signed. It can stand for body if it is JSON.",
-			},
-		},
-		reflect.TypeFor[FoundItem](): {
-			Name: "found", Required: []string{"key", "payload"},
-			Members: map[string]any{
-				"key":     "What identifies the item.",
-				"payload": object("The payload of the run that starts for it."),
-			},
-		},
-		reflect.TypeFor[Content](): {
-			Name: "content", Short: node{"type": "string", "description": "The text of the file."},
-			Members: map[string]any{"size": node{"minimum": 0, "description": "The size of a large file, whose bytes are zero."}},
-		},
-		reflect.TypeFor[Failure](): {
-			Name: "failure", Required: []string{"code"},
-			Members: map[string]any{
-				"code":         "The kind of the error, such as not_found.",
-				"service_code": "The service's own code.",
-				"message":      "The whole message. It can be left out.",
 			},
 		},
 	}

@@ -51,6 +51,7 @@ var areas = []struct {
 	{"events", testEventsAfter},
 	{"notifications", testNotifications},
 	{"triggers", testTriggers},
+	{"subscriptions", testSubscriptions},
 	{"firing", testFire},
 	{"firing in batches", testFireBatch},
 	{"trigger keys", testTriggerKeys},

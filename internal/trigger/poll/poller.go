@@ -81,7 +81,7 @@ func (p *Poller) claim(ctx context.Context, t trigger.Trigger, now time.Time) er
 		return nil
 	}
 	until := clock.Steady().Add(claimDuration)
-	claimed, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &until, Failures: t.Failures})
+	claimed, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &until, Claims: true, Failures: t.Failures})
 	if err != nil || !claimed {
 		<-p.slots
 		return err
@@ -103,6 +103,10 @@ func (p *Poller) poll(ctx context.Context, t trigger.Trigger, due, now time.Time
 	compiled, err := trigger.Compiled(ctx, p.store, p.programs, t, now)
 	if err != nil || compiled == nil {
 		return err
+	}
+	if p.reader.IsCalled(*compiled) {
+		// It may have been called in the meantime.
+		defer func() { p.Wake(clock.Steady().Add(morePause)) }()
 	}
 	every := p.reader.Interval(*compiled)
 	began := clock.Steady()

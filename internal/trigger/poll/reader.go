@@ -16,6 +16,9 @@ import (
 type Reader interface {
 	// Interval returns the time between two polls.
 	Interval(c workflow.CompiledTrigger) time.Duration
+	// IsCalled reports whether the service calls when there is something new, which makes the
+	// next poll due.
+	IsCalled(c workflow.CompiledTrigger) bool
 	// Source identifies what a trigger reads, and how. If that changes, its poll starts over.
 	Source(t workflow.Trigger) []byte
 	// Read reads what there is now. The masker is for everything that is recorded. An error

@@ -42,6 +42,9 @@ type requests struct {
 	catalog     *action.Catalog
 }
 
+// IsCalled implements Reader.
+func (*requests) IsCalled(workflow.CompiledTrigger) bool { return false }
+
 // Interval implements Reader.
 func (*requests) Interval(c workflow.CompiledTrigger) time.Duration {
 	return c.Config.(*Config).Schedule.Interval()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -34,10 +33,15 @@ func (*reader) Source(t workflow.Trigger) []byte {
 	return poll.Hash(fmt.Sprintf("%q %q %q", t.Type, t.Connection, t.With))
 }
 
+// IsCalled implements poll.Reader.
+func (*reader) IsCalled(c workflow.CompiledTrigger) bool {
+	return c.Config.(*Config).trigger.Hook != nil
+}
+
 // Read implements poll.Reader.
 func (r *reader) Read(ctx context.Context, q poll.Query) (poll.Found, *mask.Masker, error) {
 	config := q.Compiled.Config.(*Config)
-	settings, err := r.settings(ctx, q, config)
+	settings, err := config.Settings(ctx, r.values, q.Trigger, q.Compiled, q.Env())
 	if err != nil {
 		return poll.Found{}, nil, err
 	}
@@ -61,25 +65,4 @@ func (r *reader) Read(ctx context.Context, q poll.Query) (poll.Found, *mask.Mask
 		out.Items = append(out.Items, poll.Item{Value: item.Payload, Key: poll.KeyOf(item.Key)})
 	}
 	return out, masker, nil
-}
-
-// settings returns the settings of the trigger with the values of their expressions.
-func (r *reader) settings(ctx context.Context, q poll.Query, config *Config) (map[string]any, error) {
-	env := q.Env()
-	if q.Compiled.Vars {
-		var err error
-		if env.Vars, err = r.values.Vars(ctx, q.Trigger.WorkspaceID); err != nil {
-			return nil, err
-		}
-	}
-	value, err := config.settings.Eval(env, expr.Budget{})
-	if err != nil {
-		return nil, &action.Failure{Code: poll.CodeExpression, Message: "with: " + err.Error()}
-	}
-	settings, _ := value.(map[string]any)
-	problems := config.checker.Check(q.Compiled.Type, settings, func(string) bool { return false })
-	if len(problems) > 0 {
-		return nil, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
-	}
-	return settings, nil
 }

@@ -3,6 +3,8 @@
 package service
 
 import (
+	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -27,6 +29,7 @@ func Type(operations *operation.Actions) trigger.Type {
 		Format:   workflow.TriggerType{Name: workflow.ServiceTrigger},
 		Services: &Types{operations: operations},
 		First:    first,
+		Hook:     hook,
 		Firer: func(d trigger.Deps) trigger.Firer {
 			return poll.NewPoller(d, workflow.ServiceTrigger, &reader{values: d.Values, connections: d.Connections, operations: operations}, timeout)
 		},
@@ -40,6 +43,21 @@ func first(_ string, t workflow.CompiledTrigger, _ time.Time) time.Time {
 		return time.Time{}
 	}
 	return clock.Steady()
+}
+
+// hook returns how the service calls a trigger. It does not call while the workflow is not
+// active, unless people have to enter the URL: then that stays the same.
+func hook(t workflow.CompiledTrigger, active bool) *workflow.ArmedHook {
+	config := t.Config.(*Config)
+	h := config.trigger.Hook
+	if h == nil || !active && h.Register != nil {
+		return nil
+	}
+	out := &workflow.ArmedHook{Name: config.integration.FullName(h.Name), Connection: t.Connection}
+	if h.Scope == integration.PerTrigger {
+		out.Settings = hex.EncodeToString(poll.Hash(fmt.Sprintf("%q", t.With)))
+	}
+	return out
 }
 
 // Types are the types of triggers of integrations.
@@ -107,6 +125,31 @@ type Config struct {
 	schedule    *cron.Schedule // of polls; nil if there are none
 	settings    *expr.Value
 	checker     *action.Catalog // of the settings
+}
+
+// Trigger returns the integration, and its trigger.
+func (c *Config) Trigger() (*integration.Integration, *integration.Trigger) {
+	return c.integration, c.trigger
+}
+
+// Settings returns the settings of the trigger with the values of their expressions.
+func (c *Config) Settings(ctx context.Context, values trigger.Values, t trigger.Trigger, compiled workflow.CompiledTrigger, env *expr.Env) (map[string]any, error) {
+	if compiled.Vars {
+		var err error
+		if env.Vars, err = values.Vars(ctx, t.WorkspaceID); err != nil {
+			return nil, err
+		}
+	}
+	value, err := c.settings.Eval(env, expr.Budget{})
+	if err != nil {
+		return nil, &action.Failure{Code: poll.CodeExpression, Message: "with: " + err.Error()}
+	}
+	settings, _ := value.(map[string]any)
+	problems := c.checker.Check(compiled.Type, settings, func(string) bool { return false })
+	if len(problems) > 0 {
+		return nil, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
+	}
+	return settings, nil
 }
 
 func compile(c *workflow.TriggerCompiler, t workflow.Trigger, i *integration.Integration, one *integration.Trigger, checker *action.Catalog) any {

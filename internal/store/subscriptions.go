@@ -1,0 +1,235 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/subscription"
+	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// subscriptionsPerWorkspace is how many due subscriptions of a workspace are read at once, so
+// that one with many leaves room for others.
+const subscriptionsPerWorkspace = 4
+
+const subscriptionColumns = `s.id, s.workspace_id, s.target, s.connection_id, s.hook, s.token_hash, s.sealed, s.base_url, s.registered, s.expires_at, s.next_at,
+	s.failures, s.error_at, s.error_code, s.error_text, s.created_at`
+
+func scanSubscription(r database.Row) (subscription.Subscription, error) {
+	var (
+		s       subscription.Subscription
+		failed  trigger.Note
+		errorAt *time.Time
+	)
+	err := r.Scan(&s.ID, &s.WorkspaceID, &s.Target, &s.ConnectionID, &s.Hook, &s.TokenHash, &s.Sealed, &s.BaseURL, &s.Registered, &s.ExpiresAt, &s.NextAt,
+		&s.Failures, &errorAt, &failed.Code, &failed.Message, &s.CreatedAt)
+	if errorAt != nil {
+		failed.At, s.Error = *errorAt, &failed
+	}
+	return s, err
+}
+
+// subscriptionsOf returns the targets of the subscriptions that the triggers of a workflow
+// need, sorted.
+func subscriptionsOf(tx *transaction, workflowID string) ([]string, error) {
+	return database.List(tx, `SELECT DISTINCT subscription FROM triggers WHERE workflow_id = $1 AND subscription IS NOT NULL ORDER BY 1`, []any{workflowID}, scanText)
+}
+
+// subscribe creates the subscriptions that armed triggers need and do not have yet, or makes
+// them due. It returns their targets by the ids of the triggers. The targets that the
+// workflow needed before are sorted.
+func (s *Store) subscribe(tx *transaction, w workflow.Workflow, armed []workflow.Armed, before []string) (map[string]string, error) {
+	targets, missing := map[string]string{}, []subscription.Subscription{}
+	for _, t := range armed {
+		if t.Hook == nil {
+			continue
+		}
+		connectionID, err := database.One(tx, `SELECT `+connectionNamed, []any{w.WorkspaceID, t.Hook.Connection}, scanText)
+		if err != nil {
+			return nil, err
+		}
+		if connectionID == nil || *connectionID == "" { // only possible while the workflow is not active
+			continue
+		}
+		one := subscription.Subscription{WorkspaceID: w.WorkspaceID, ConnectionID: *connectionID, Hook: t.Hook.Name, Target: *connectionID + "/" + t.Hook.Name}
+		if t.Hook.Settings != "" {
+			one.Target += "/" + w.ID + "/" + t.ID + "/" + t.Hook.Settings
+		}
+		targets[t.ID] = one.Target
+		if _, has := slices.BinarySearch(before, one.Target); !has {
+			missing = append(missing, one)
+		}
+	}
+	// In order, so that two workflows with the same subscriptions do not deadlock.
+	slices.SortFunc(missing, func(a, b subscription.Subscription) int { return strings.Compare(a.Target, b.Target) })
+	now := clock.Now()
+	for _, one := range missing {
+		if err := tx.Do(`INSERT INTO subscriptions (id, workspace_id, target, connection_id, hook, base_url, registered, next_at, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (target) DO UPDATE SET next_at = excluded.next_at`,
+			uid.New(uid.Subscription), one.WorkspaceID, one.Target, one.ConnectionID, one.Hook, "", false, clock.Steady(), now); err != nil {
+			return nil, err
+		}
+	}
+	if len(missing) > 0 {
+		s.announceSubscriptions(tx)
+	}
+	return targets, nil
+}
+
+// unsubscribe makes the subscriptions due that a workflow needed before and does not need
+// any more. Other workflows may still need them.
+func (s *Store) unsubscribe(tx *transaction, before, now []string) error {
+	gone := slices.DeleteFunc(slices.Clone(before), func(target string) bool { return slices.Contains(now, target) })
+	for _, target := range gone {
+		if err := tx.Do(`UPDATE subscriptions SET next_at = $1 WHERE target = $2`, clock.Steady(), target); err != nil {
+			return err
+		}
+	}
+	if len(gone) > 0 {
+		s.announceSubscriptions(tx)
+	}
+	return nil
+}
+
+func (s *Store) announceSubscriptions(tx *transaction) {
+	tx.AfterCommit(func() { s.notify.SubscriptionDue(clock.Steady()) })
+}
+
+// DueSubscriptions implements subscription.Store.
+func (s *Store) DueSubscriptions(ctx context.Context, now time.Time, limit int) (due []subscription.Subscription, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		due, err = database.List(c, `SELECT `+subscriptionColumns+` FROM
+			(SELECT *, row_number() OVER (PARTITION BY workspace_id ORDER BY next_at) AS place FROM subscriptions
+				WHERE next_at <= $1 AND (claimed_until IS NULL OR claimed_until <= $1)) AS s
+			WHERE s.place <= $2 ORDER BY s.next_at LIMIT $3`, []any{now, subscriptionsPerWorkspace, limit}, scanSubscription)
+		return err
+	})
+	return due, err
+}
+
+// NextSubscription implements subscription.Store. One that is claimed becomes due when its
+// claim ends.
+func (s *Store) NextSubscription(ctx context.Context) (next *time.Time, err error) {
+	err = s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT CASE WHEN claimed_until > next_at THEN claimed_until ELSE next_at END FROM subscriptions WHERE next_at IS NOT NULL ORDER BY 1 LIMIT 1`,
+			nil, func(r database.Row) error { return r.Scan(&next) })
+	})
+	return next, err
+}
+
+// ClaimSubscription implements subscription.Store.
+func (s *Store) ClaimSubscription(ctx context.Context, of subscription.Subscription, now, until time.Time) (claimed bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE subscriptions SET claimed_until = $1 WHERE id = $2 AND workspace_id = $3 AND next_at = $4 AND (claimed_until IS NULL OR claimed_until <= $5)`,
+			until, of.ID, of.WorkspaceID, *of.NextAt, now)
+		claimed = n == 1
+		return err
+	})
+	return claimed, err
+}
+
+// SubscriptionNeed implements subscription.Store.
+func (s *Store) SubscriptionNeed(ctx context.Context, of subscription.Subscription) (need subscription.Need, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		need = subscription.Need{}
+		if err := c.Query(`SELECT name, account FROM connections WHERE id = $1 AND workspace_id = $2`, []any{of.ConnectionID, of.WorkspaceID},
+			func(r database.Row) error { return r.Scan(&need.Connection, &need.Account) }); err != nil {
+			return err
+		}
+		need.Triggers, err = database.List(c, selectTrigger+`WHERE t.subscription = $1 AND t.workspace_id = $2 ORDER BY t.workflow_id, t.trigger_id`,
+			[]any{of.Target, of.WorkspaceID}, scanTrigger)
+		return err
+	})
+	return need, err
+}
+
+// SaveSubscription implements subscription.Store.
+func (s *Store) SaveSubscription(ctx context.Context, of subscription.Subscription, was time.Time, ends bool) error {
+	var (
+		errorAt, code, text any
+		claim               = `claimed_until`
+	)
+	if of.Error != nil {
+		errorAt, code, text = of.Error.At, of.Error.Code, Text(of.Error.Message)
+	}
+	if ends {
+		claim = `NULL`
+	}
+	return s.write(ctx, func(tx *transaction) error {
+		err := tx.Do(`UPDATE subscriptions SET token_hash = $1, sealed = $2, base_url = $3, registered = $4, expires_at = $5, failures = $6,
+			error_at = $7, error_code = $8, error_text = $9, next_at = CASE WHEN next_at = $10 THEN CAST($11 AS BIGINT) ELSE next_at END, claimed_until = `+claim+`
+			WHERE id = $12 AND workspace_id = $13`,
+			database.BytesOrNil(of.TokenHash), database.BytesOrNil(of.Sealed), of.BaseURL, of.Registered, database.TimeOrNil(of.ExpiresAt), of.Failures,
+			errorAt, code, text, was, database.TimeOrNil(of.NextAt), of.ID, of.WorkspaceID)
+		if ends {
+			s.announceSubscriptions(tx)
+		}
+		return err
+	})
+}
+
+// DeleteSubscription implements subscription.Store.
+func (s *Store) DeleteSubscription(ctx context.Context, of subscription.Subscription, was time.Time) (deleted bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`DELETE FROM subscriptions WHERE id = $1 AND workspace_id = $2 AND next_at = $3
+			AND NOT EXISTS (SELECT 1 FROM triggers WHERE triggers.subscription = subscriptions.target)`, of.ID, of.WorkspaceID, was)
+		deleted = n == 1
+		return err
+	})
+	return deleted, err
+}
+
+// SubscriptionByToken implements subscription.Store.
+func (s *Store) SubscriptionByToken(ctx context.Context, hash []byte) (found *subscription.Subscription, triggers []trigger.Trigger, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.token_hash = $1`, []any{hash}, scanSubscription)
+		if err != nil || found == nil {
+			return err
+		}
+		triggers, err = database.List(c, selectTrigger+`WHERE t.subscription = $1 AND t.workspace_id = $2 AND t.active = $3 ORDER BY t.workflow_id, t.trigger_id`,
+			[]any{found.Target, found.WorkspaceID, true}, scanTrigger)
+		return err
+	})
+	return found, triggers, err
+}
+
+// SubscriptionsFor implements subscription.Store.
+func (s *Store) SubscriptionsFor(ctx context.Context, workspaceID string, targets []string) (found []subscription.Subscription, err error) {
+	if len(targets) == 0 {
+		return nil, nil
+	}
+	args := []any{workspaceID}
+	for _, target := range targets {
+		args = append(args, target)
+	}
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.workspace_id = $1 AND s.target IN (`+placeholders(2, len(targets))+`)`,
+			args, scanSubscription)
+		return err
+	})
+	return found, err
+}
+
+// RecheckSubscriptions implements subscription.Store.
+func (s *Store) RecheckSubscriptions(ctx context.Context, baseURL string, at time.Time) error {
+	return s.write(ctx, func(tx *transaction) error {
+		s.announceSubscriptions(tx)
+		return tx.Do(`UPDATE subscriptions SET next_at = $1 WHERE sealed IS NOT NULL AND base_url <> $2`, at, baseURL)
+	})
+}
+
+// recheckSubscriptions makes the subscriptions with a connection due that has changed, since
+// the service may accept now what it has not before, or the account may be another one.
+func (s *Store) recheckSubscriptions(tx *transaction, workspaceID, connectionID string) error {
+	n, err := tx.Exec(`UPDATE subscriptions SET next_at = $1 WHERE connection_id = $2 AND workspace_id = $3`, clock.Steady(), connectionID, workspaceID)
+	if n > 0 {
+		s.announceSubscriptions(tx)
+	}
+	return err
+}

@@ -1,0 +1,293 @@
+package subscription
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/operation"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/signature"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/trigger/service"
+)
+
+const (
+	// dedupeWindow is how long an event with the same key starts no run.
+	dedupeWindow = 24 * time.Hour
+	// maxChallenge is the largest response to a challenge, in bytes.
+	maxChallenge = 1 << 10
+	// PerMinute is how many calls of a subscription are accepted per minute.
+	PerMinute = 6_000
+)
+
+// CodeSignatureRejected is the code of the note about a call that could not be verified.
+const CodeSignatureRejected = "signature_refused"
+
+// CallStore finds what a call is for.
+type CallStore interface {
+	Store
+	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
+}
+
+// Calls handles the calls of services.
+type Calls struct {
+	store       CallStore
+	triggers    trigger.Store
+	vault       trigger.Sealer
+	operations  *operation.Actions
+	connections trigger.Connections
+	programs    trigger.Programs
+	values      trigger.Values
+	runs        trigger.Runs
+	inbox       *trigger.Inbox
+}
+
+// NewCalls returns Calls that record why a call started no run in an inbox.
+func NewCalls(store CallStore, d Deps, runs trigger.Runs, inbox *trigger.Inbox) *Calls {
+	return &Calls{
+		store: store, triggers: d.Triggers, vault: d.Vault, operations: d.Operations, connections: d.Connections, programs: d.Programs, values: d.Values,
+		runs: runs, inbox: inbox,
+	}
+}
+
+// Called is a subscription that is being called.
+type Called struct {
+	Subscription
+	Workspace auth.Workspace
+	triggers  []trigger.Trigger
+}
+
+// Request is an HTTP request of a service.
+type Request struct {
+	Method string
+	Header http.Header
+	Query  string
+	Body   []byte
+}
+
+// Response is the response to a call.
+type Response struct {
+	ContentType string
+	Body        []byte
+}
+
+// NotFound returns the error for a call that no subscription is for.
+func NotFound() error { return fault.New(fault.NotFound, "there is nothing here") }
+
+// Find returns the subscription of a token. A service calls before anybody needs that: to
+// check the URL while it is told of it.
+func (c *Calls) Find(ctx context.Context, token string) (Called, error) {
+	if !trigger.ValidToken(token) {
+		return Called{}, NotFound()
+	}
+	found, triggers, err := c.store.SubscriptionByToken(ctx, trigger.HashToken(token))
+	if err != nil {
+		return Called{}, err
+	}
+	if found == nil {
+		return Called{}, NotFound()
+	}
+	workspace, err := c.store.Workspace(ctx, found.WorkspaceID)
+	if err != nil {
+		return Called{}, err
+	}
+	if workspace == nil {
+		return Called{}, NotFound()
+	}
+	return Called{*found, *workspace, triggers}, nil
+}
+
+// Accept answers a call: as the service wants to read it if it only checks the URL.
+// Otherwise it verifies the call and starts the runs for its events. An error with a status
+// from 500 on lets the service call again.
+func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response, error) {
+	call, connection, err := c.read(ctx, called, r)
+	if err != nil {
+		return Response{}, err
+	}
+	reply, isChallenge, err := call.Challenge()
+	switch {
+	case err != nil: // an expression that fails on this call
+		isChallenge = false
+	case isChallenge:
+		return respond(reply, maxChallenge)
+	}
+	if r.Method == http.MethodHead { // some services only look whether there is something
+		return Response{}, nil
+	}
+	if err := c.verify(ctx, called, &call, connection, r); err != nil {
+		return Response{}, c.explain(called, err)
+	}
+	events, err := call.Events()
+	if failure, ok := errors.AsType[*action.Failure](err); ok {
+		c.note(called.triggers, failure)
+		return Response{}, nil
+	}
+	if err != nil {
+		return Response{}, err
+	}
+	for _, t := range called.triggers {
+		if err := c.fire(ctx, call, t, events); err != nil {
+			return Response{}, err
+		}
+	}
+	if reply, err = call.Reply(); err != nil {
+		return Response{}, nil //nolint:nilerr // the call has done what it should
+	}
+	return respond(reply, maxChallenge)
+}
+
+// read returns the call, and the name of the connection.
+func (c *Calls) read(ctx context.Context, called Called, r Request) (operation.HookCall, string, error) {
+	i, hook, ok := c.operations.FindHook(called.Hook)
+	if !ok {
+		return operation.HookCall{}, "", NotFound()
+	}
+	contents, err := open(ctx, c.vault, called.Subscription)
+	if err != nil {
+		return operation.HookCall{}, "", err
+	}
+	about, err := contents.registration(called.Subscription, i, hook, clock.Now())
+	if err != nil {
+		return operation.HookCall{}, "", err
+	}
+	if r.Query != "" {
+		about.URL += "?" + r.Query
+	}
+	payload, err := trigger.ParseBody(r.Header, r.Body)
+	if err != nil {
+		return operation.HookCall{}, "", err
+	}
+	body, err := expr.FromJSON(payload)
+	if err != nil {
+		return operation.HookCall{}, "", err
+	}
+	need, err := c.store.SubscriptionNeed(ctx, called.Subscription)
+	if err != nil {
+		return operation.HookCall{}, "", err
+	}
+	return operation.HookCall{
+		Registration: about, Method: r.Method, Headers: trigger.HeaderValues(r.Header), Query: trigger.ParseQuery(r.Query), Body: body,
+	}, need.Connection, nil
+}
+
+// verify returns a *signature.Rejection if a call does not come from the service.
+func (c *Calls) verify(ctx context.Context, called Called, call *operation.HookCall, connection string, r Request) error {
+	var secret string
+	err := error(nil)
+	if v := call.Hook.Verification; v.NeedsCredential() {
+		secret, call.Variables, err = c.connections.Verifying(ctx, called.WorkspaceID, connection, v.Secret)
+	} else {
+		secret, err = call.Secret()
+	}
+	if _, ok := errors.AsType[*action.Failure](err); ok {
+		return &signature.Rejection{Reason: "there is no connection to verify the call with"}
+	}
+	if err != nil {
+		return err
+	}
+	rule, err := call.Rule(secret)
+	if err != nil {
+		return err
+	}
+	return rule.Verify(clock.Now(), r.Header, r.Body)
+}
+
+// explain records the reason of a rejection for the owners of the triggers, and returns the
+// error for the caller.
+func (c *Calls) explain(called Called, err error) error {
+	rejection, ok := errors.AsType[*signature.Rejection](err)
+	if !ok {
+		return err
+	}
+	c.note(called.triggers, &action.Failure{Code: CodeSignatureRejected, Message: rejection.Reason})
+	return fault.New(fault.Unauthorized, "the request could not be verified: its signature or credentials are missing or wrong")
+}
+
+// note records why a call did not start a run.
+func (c *Calls) note(triggers []trigger.Trigger, failure *action.Failure) {
+	for _, t := range triggers {
+		c.inbox.Note(t, &trigger.Note{At: clock.Now(), Code: failure.Code, Message: failure.Message}, nil)
+	}
+}
+
+// fire starts the runs of a trigger for the events, or makes its poll due.
+func (c *Calls) fire(ctx context.Context, call operation.HookCall, t trigger.Trigger, events []any) error {
+	now := clock.Now()
+	compiled, err := trigger.Compiled(ctx, c.triggers, c.programs, t, now)
+	if err != nil || compiled == nil {
+		return err
+	}
+	_, one := compiled.Config.(*service.Config).Trigger()
+	if one.Poll != nil {
+		return c.store.PollNow(ctx, t, clock.Steady())
+	}
+	with, err := settingsOf(ctx, c.values, t, *compiled)
+	var items []operation.Item
+	if err == nil {
+		items, err = call.Items(one, with, events)
+	}
+	if failure, ok := errors.AsType[*action.Failure](err); ok {
+		c.note([]trigger.Trigger{t}, failure)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := c.start(ctx, t, compiled.Type, item, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts the run for an item, unless one with its key was started before.
+func (c *Calls) start(ctx context.Context, t trigger.Trigger, triggerType string, item operation.Item, now time.Time) error {
+	payload, err := strictjson.Encode(action.Object(item.Payload))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(item.Key)
+	_, err = c.runs.Fire(ctx, run.Firing{
+		WorkspaceID: t.WorkspaceID, WorkflowID: t.WorkflowID, Trigger: run.Trigger{Type: triggerType, ID: t.ID, Payload: payload},
+		Fire: run.Fire{At: now, Dedupe: &run.Dedupe{Hash: sum[:], Until: now.Add(dedupeWindow)}},
+	})
+	switch notFired := trigger.Rejection(err, now); {
+	case err == nil, trigger.Obsolete(err), errors.As(err, new(*run.DuplicateError)):
+		return nil
+	case fault.Is(err, fault.RunQueueFull): // there is room again when the service calls next
+		return err
+	case notFired != nil:
+		c.inbox.Note(t, nil, notFired)
+		return nil
+	}
+	return err
+}
+
+// respond encodes a response: text, or anything else as JSON. Nil is an empty one.
+func respond(value any, limit int) (Response, error) {
+	switch v := value.(type) {
+	case nil:
+		return Response{}, nil
+	case string:
+		if len(v) > limit {
+			return Response{}, fault.New(fault.InvalidRequest, "the text to respond with is longer than %d bytes", limit)
+		}
+		return Response{"text/plain; charset=utf-8", []byte(v)}, nil
+	}
+	text, err := strictjson.Encode(value)
+	if err == nil && len(text) > limit {
+		err = fault.New(fault.InvalidRequest, "the response is longer than %d bytes", limit)
+	}
+	return Response{"application/json", text}, err
+}
