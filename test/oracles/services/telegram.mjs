@@ -14,6 +14,9 @@ const common = (i) => ({
 /** @type {(i: any) => NonNullable<Parameters<Api["sendPhoto"]>[2]>} */
 const media = (i) => ({ caption: i.caption, ...common(i) });
 
+/** @type {NonNullable<NonNullable<Parameters<Api["setWebhook"]>[1]>["allowed_updates"]>} */
+const updates = ["message", "edited_message", "channel_post", "edited_channel_post", "callback_query", "my_chat_member", "chat_member"];
+
 /** @type {import("../service.d.ts").Service<import("grammy").Api>} */
 export default {
   client: "grammy",
@@ -21,6 +24,7 @@ export default {
   secrets: { token: "123456:made-up" },
   connect: ({ at, secrets }) => new Api(secrets.token, { apiRoot: at("https://api.telegram.org") }),
   operations: {
+    "hooks/updates": (api, i) => (i.does === "register" ? api.setWebhook(i.hook.url, { secret_token: i.hook.secret, allowed_updates: updates }) : api.deleteWebhook()),
     send_message: (api, i) => api.sendMessage(i.chat, i.text, { ...common(i), link_preview_options: preview(i) }),
     send_photo: (api, i) => api.sendPhoto(i.chat, file(i.photo), media(i)),
     send_document: (api, i) => api.sendDocument(i.chat, file(i.document), media(i)),
