@@ -43,6 +43,12 @@ export default {
       log: { debug() {}, info() {}, warn() {}, error() {} },
     }),
   operations: {
+    "hooks/repository": ({ rest }, i) =>
+      i.does === "register"
+        ? rest.repos.createWebhook(
+            as("repos/create-webhook", { ...repo(i), name: "web", active: true, events: i.events, config: { url: i.hook.url, content_type: "json", secret: i.hook.secret } }),
+          )
+        : rest.repos.deleteWebhook(as("repos/delete-webhook", { ...repo(i), hook_id: i.subscription.id })),
     "triggers/new_issue": ({ rest }, i) =>
       rest.issues.listForRepo(as("issues/list-for-repo", { ...repo(i), state: "all", sort: "created", direction: "desc", ...part(i, 30) })),
     "triggers/new_pull_request": ({ rest }, i) =>
