@@ -22,6 +22,26 @@ export default {
   secrets: { token: "glpat-made-up" },
   connect: ({ at, secrets }) => new Gitlab({ host: at("https://gitlab.com"), oauthToken: secrets.token }),
   operations: {
+    "hooks/project": ({ ProjectHooks }, i) => {
+      if (i.does !== "register") return ProjectHooks.remove(i.project, i.subscription.id);
+      const on = (event) => i.events.includes(event);
+      return ProjectHooks.add(i.project, i.hook.url, {
+        token: i.hook.secret,
+        pushEvents: on("push"),
+        pushEventsBranchFilter: i.branch,
+        tagPushEvents: on("tag"),
+        issuesEvents: on("issue"),
+        confidentialIssuesEvents: on("issue"),
+        mergeRequestsEvents: on("merge_request"),
+        noteEvents: on("comment"),
+        confidentialNoteEvents: on("comment"),
+        pipelineEvents: on("pipeline"),
+        jobEvents: on("job"),
+        deploymentEvents: on("deployment"),
+        releasesEvents: on("release"),
+        wikiPageEvents: on("wiki_page"),
+      });
+    },
     create_issue: ({ Issues }, i) =>
       Issues.create(i.project, i.title, {
         description: i.description,
@@ -127,6 +147,10 @@ export default {
     list_members: ({ ProjectMembers }, i) => ProjectMembers.all(i.project, { includeInherited: true, query: i.search, ...pages(i) }),
     list_labels: ({ ProjectLabels }, i) => ProjectLabels.all(i.project, pages(i)),
     list_milestones: ({ ProjectMilestones }, i) => ProjectMilestones.all(i.project, { state: "active", ...given({ includeAncestors: true }), ...pages(i) }),
+  },
+  // The client sends an empty object with DELETE.
+  normalize: (request) => {
+    if (request.method === "DELETE") delete request.json;
   },
   differences: [
     { operation: "list_projects", at: "query/pagination", client: "offset", why: "it is the default, which the types of the client require" },
