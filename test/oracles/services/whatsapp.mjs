@@ -133,5 +133,8 @@ export default {
   normalize: ({ json }) => {
     if (typeof json?.contacts === "string") json.contacts = JSON.parse(json.contacts); // the documentation has the list itself
   },
-  without: { list_phone_numbers: "the clients cannot list them; whatsapp-business can" },
+  without: {
+    list_phone_numbers: "the clients cannot list them; whatsapp-business can",
+    "hooks/messages": "the clients subscribe to nothing",
+  },
 };
