@@ -105,13 +105,15 @@ func (r Registration) registered(c action.Connection) (Registered, error) {
 	if err != nil {
 		return out, expressionFailure("expires", err)
 	}
-	switch at := value.(type) {
-	case nil:
-	case time.Time:
-		out.ExpiresAt = &at
-	default:
+	if value == nil {
+		return out, nil
+	}
+	text, _ := value.(string) // expressions return times as text
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
 		return out, &action.Failure{Code: integration.Failed, Message: "the integration cannot make sense of the answer: expires is not a time"}
 	}
+	out.ExpiresAt = &at
 	return out, nil
 }
 
