@@ -93,6 +93,7 @@ export default {
   ],
   without: Object.fromEntries([
     ["add_attachment", "the client cannot upload files; pyairtable can"],
+    ["hooks/records", "the client knows nothing of webhooks; pyairtable does"],
     ...["list_bases", "list_tables", "list_fields", "list_writable_fields", "list_views", "list_change_times"].map((name) => [name, "the client knows nothing of the schema; pyairtable does"]),
   ]),
 };
