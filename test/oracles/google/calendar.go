@@ -51,7 +51,8 @@ type calendarInput struct {
 	Limit        int64    `json:"limit"`
 	All          bool     `json:"all"`
 
-	// Of triggers.
+	// Of hooks and triggers.
+	hookInput
 	Minutes int             `json:"minutes"`
 	Cursor  json.RawMessage `json:"cursor"`
 }
@@ -64,7 +65,8 @@ type calendarCall struct {
 }
 
 var calendarOperations = operations{
-	"create_event": calendarOperation((*calendarCall).createEvent),
+	"hooks/channel": calendarOperation((*calendarCall).channel),
+	"create_event":  calendarOperation((*calendarCall).createEvent),
 	"quick_add_event": calendarOperation(func(c *calendarCall) error {
 		_, err := c.Events.QuickAdd(c.Calendar, c.Text).SendUpdates(c.SendUpdates).Do()
 		return err
@@ -111,6 +113,19 @@ func calendarOperation(do func(*calendarCall) error) func(context.Context, *http
 		}
 		return do(c)
 	}
+}
+
+// channel opens the channel of a hook, or stops it.
+func (c *calendarCall) channel() error {
+	if c.Does != "register" {
+		err := c.Channels.Stop(&calendar.Channel{Id: c.Subscription.ID, ResourceId: c.Subscription.ResourceID}).Do()
+		if failed(err, http.StatusNotFound) {
+			return nil
+		}
+		return err
+	}
+	_, err := c.Events.Watch(c.Calendar, &calendar.Channel{Id: c.Hook.ID, Type: "web_hook", Address: c.Hook.URL, Token: c.Hook.Secret}).Do()
+	return err
 }
 
 // failed reports whether the service has responded with a status.

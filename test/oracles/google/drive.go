@@ -46,7 +46,8 @@ type driveInput struct {
 	Search       string          `json:"search"`
 	Limit        int64           `json:"limit"`
 	All          bool            `json:"all"`
-	Cursor       struct {
+	hookInput
+	Cursor struct {
 		Token string `json:"token"`
 	} `json:"cursor"`
 }
@@ -60,6 +61,7 @@ type driveCall struct {
 }
 
 var driveOperations = operations{
+	"hooks/channel":         driveOperation((*driveCall).channel),
 	"triggers/new_file":     driveOperation((*driveCall).changes),
 	"triggers/file_changed": driveOperation((*driveCall).changes),
 	"upload_file":           driveOperation((*driveCall).uploadFile),
@@ -278,6 +280,28 @@ func (c *driveCall) shareFile() error {
 		return err
 	}
 	_, err := c.Files.Get(c.id).SupportsAllDrives(true).Fields("id,name,webViewLink").Do()
+	return err
+}
+
+// channel opens the channel of a hook for six days, or stops it.
+func (c *driveCall) channel() error {
+	if c.Does != "register" {
+		err := c.Channels.Stop(&drive.Channel{Id: c.Subscription.ID, ResourceId: c.Subscription.ResourceID}).Do()
+		if failed(err, http.StatusNotFound) {
+			return nil
+		}
+		return err
+	}
+	token, err := c.Changes.GetStartPageToken().SupportsAllDrives(true).Do()
+	if err != nil {
+		return err
+	}
+	start, err := time.Parse(time.RFC3339, startOfTests)
+	if err != nil {
+		return err
+	}
+	channel := &drive.Channel{Id: c.Hook.ID, Type: "web_hook", Address: c.Hook.URL, Token: c.Hook.Secret, Expiration: start.Add(6 * 24 * time.Hour).UnixMilli()}
+	_, err = c.Changes.Watch(token.StartPageToken, channel).SupportsAllDrives(true).IncludeItemsFromAllDrives(true).Do()
 	return err
 }
 

@@ -192,6 +192,20 @@ var hook = map[string]string{
 	"url": "https://stepmill.example/service-hooks/token", "id": "6ba7b810-9dad-41d1-80b4-00c04fd430c8", "secret": "hook-secret",
 }
 
+// hookInput is the input of what is done for a hook, beside the settings of the trigger.
+type hookInput struct {
+	Does string `json:"does"`
+	Hook struct {
+		URL    string `json:"url"`
+		ID     string `json:"id"`
+		Secret string `json:"secret"`
+	} `json:"hook"`
+	Subscription struct {
+		ID         string `json:"id"`
+		ResourceID string `json:"resourceId"`
+	} `json:"subscription"`
+}
+
 // record does an operation with the answers of a test.
 func (t test) record(do func(context.Context, *http.Client, []byte) error) ([]*request, error) {
 	given := map[string]any{}
