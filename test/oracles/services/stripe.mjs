@@ -42,6 +42,10 @@ export default {
     return new Stripe(secrets.token, { protocol: protocol === "http:" ? "http" : "https", host: hostname, port, httpClient: http, maxNetworkRetries: 0, telemetry: false });
   },
   operations: {
+    "hooks/endpoint": (stripe, i) =>
+      i.does === "register"
+        ? stripe.webhookEndpoints.create({ url: i.hook.url, enabled_events: i.events, api_version: "2026-10-28.endive" }, { idempotencyKey: i.hook.id })
+        : stripe.webhookEndpoints.del(i.subscription.id),
     create_customer: (stripe, i) => stripe.customers.create(customer(i)),
     update_customer: (stripe, i) => stripe.customers.update(i.customer, customer(i)),
     get_customer: (stripe, i) => stripe.customers.retrieve(i.customer),
