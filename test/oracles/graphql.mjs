@@ -4,11 +4,13 @@ import { readFileSync } from "node:fs";
 import { parse as parseGraphQL, valueFromASTUntyped } from "graphql";
 import { parse as parseYAML } from "yaml";
 
-// queries returns the queries of each operation of a manifest.
+// queries returns the queries of each operation and hook of a manifest.
 export function queries(id) {
   const manifest = parseYAML(readFileSync(new URL(`../../integrations/${id}/integration.yaml`, import.meta.url), "utf8"));
   const calls = ({ request, do: list }) => [request, ...(list ?? [])].filter((call) => call?.graphql);
-  return Object.fromEntries(Object.entries(manifest.operations).map(([name, operation]) => [name, calls(operation).map(({ graphql }) => graphql)]));
+  const texts = (list) => list.map(({ graphql }) => graphql);
+  const hooks = Object.entries(manifest.hooks ?? {}).map(([name, { register, unregister }]) => [`hooks/${name}`, texts([register, unregister])]);
+  return Object.fromEntries([...Object.entries(manifest.operations).map(([name, operation]) => [name, texts(calls(operation))]), ...hooks]);
 }
 
 // root returns what a query asks for: its kind, its one field, and the arguments of that.

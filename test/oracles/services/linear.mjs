@@ -34,6 +34,20 @@ const found = (filter) => (Object.values(filter).some((value) => value !== undef
 
 /** @type {Record<string, (linear: LinearClient, input: any, environment: any) => unknown>} */
 const operations = {
+  "hooks/team": (linear, i) =>
+    i.does === "register"
+      ? linear.createWebhook({
+          id: i.hook.id,
+          url: i.hook.url,
+          secret: i.hook.secret,
+          label: "Stepmill",
+          resourceTypes: i.types,
+          teamId: i.team,
+          allPublicTeams: i.team ? undefined : true,
+        })
+      : linear.deleteWebhook(i.subscription.id).catch((error) => {
+          if (!error.message.startsWith("Entity not found")) throw error; // it is gone
+        }),
   create_issue: (linear, i) =>
     linear.createIssue({
       id,
