@@ -69,6 +69,11 @@ export default {
       customFetchApi: (url, init) => fetch(at(String(url)), /** @type {any} */ (init)),
     }),
   operations: {
+    "hooks/topic": (shopify, i) => {
+      const [create, remove] = ours["hooks/topic"];
+      if (i.does !== "register") return shopify.request(remove, { variables: { id: i.subscription.id } });
+      return shopify.request(create, { variables: { topic: i.topic, webhookSubscription: given({ uri: i.hook.url, format: "JSON", filter: i.filter }) } });
+    },
     create_product: steps(
       "create_product",
       (i) => ({ product: { status: "DRAFT", ...product(i) }, media: i.image && [{ originalSource: i.image, mediaContentType: "IMAGE" }] }),
