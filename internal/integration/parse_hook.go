@@ -77,6 +77,7 @@ func (p *parser) hook(pointer, name string, h *manifestHook, inputs []string) Ho
 		p.require(at(challenge, "when"), c.When)
 		scope := p.callPlace()
 		scope.roots["hook"] = hookNames()
+		scope.roots["method"] = nil
 		out.Challenge = &Challenge{p.condition(at(challenge, "when"), c.When, scope.scope()), p.optionalValue(at(challenge, "reply"), c.Reply, scope.scope())}
 		if c.Reply == nil {
 			p.failf(at(challenge, "reply"), "is required: what the service wants to read")

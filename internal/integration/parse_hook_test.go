@@ -42,6 +42,8 @@ func TestParseHook(t *testing.T) {
 		{scope + register + verify + "expires: date(subscription.until)\n    key: item.id", trigger, ""},
 		{shared + setup + "verify: {scheme: hmac, header: X-Sign, algorithm: sha1, encoding: base64, signed: '{method}{url}{body}', secret: '${{ subscription.key }}', secret_encoding: base64}\n    items: body.orders\n    key: item.id\n    challenge: {when: query.challenge != nil && query.token == hook.secret, reply: '${{ query.challenge }}'}\n    reply: {ok: true}", "hook: orders", ""},
 		{shared + setup + "verify: {scheme: equals, given: \"headers['x-token']\", secret: '${{ secret.token }}'}", "hook: orders\n    poll: {operation: list_shops, every: 1m}\n    key: item.id", ""},
+		{scope + life + verify + "challenge: {when: method == 'HEAD', reply: ''}\n    key: item.id", trigger, ""},
+		{scope + life + verify + "items: method\n    key: item.id", trigger, "/hooks/orders/items: unknown name method"},
 		{life + verify + "key: item.id", trigger, "/hooks/orders/scope: \"\" is unknown"},
 		{scope + verify + "key: item.id", trigger, "/hooks/orders: needs either register"},
 		{scope + life + setup + verify + "key: item.id", trigger, "/hooks/orders: needs either register"},

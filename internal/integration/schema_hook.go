@@ -62,7 +62,7 @@ func hookTypes() typeschema.Types {
 		reflect.TypeFor[manifestChallenge](): {
 			Name: "challenge", Required: []string{"when", "reply"},
 			Members: map[string]any{
-				"when":  expression("Whether a call is one. It reads headers, query, body and hook."),
+				"when":  expression("Whether a call is one. It reads method, headers, query, body and hook."),
 				"reply": "The response, text or JSON.",
 			},
 		},

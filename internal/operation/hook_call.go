@@ -30,7 +30,7 @@ func Settings(t *integration.Trigger, with map[string]any) map[string]any {
 
 func (c HookCall) env() integration.Env {
 	return integration.Env{Connection: c.Variables, Now: c.Now, More: map[string]any{
-		"headers": c.Headers, "query": c.Query, "body": c.Body, "hook": c.names(), "subscription": c.Subscription,
+		"method": c.Method, "headers": c.Headers, "query": c.Query, "body": c.Body, "hook": c.names(), "subscription": c.Subscription,
 	}}
 }
 
