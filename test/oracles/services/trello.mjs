@@ -24,6 +24,12 @@ export default {
     return trello;
   },
   operations: {
+    "hooks/board": ({ webhooks }, i) =>
+      i.does === "register"
+        ? webhooks.createWebhook({ callbackURL: i.hook.url, idModel: i.board, description: "Stepmill" })
+        : webhooks.deleteWebhook({ id: i.subscription.id }).catch((error) => {
+            if (error.response?.status !== 404) throw error; // it is gone
+          }),
     create_card: ({ cards }, i) =>
       cards.createCard({
         idList: i.list,
