@@ -63,6 +63,11 @@ const when = (time, zone = "UTC") =>
     dateTime: time.length === 10 ? `${time}T00:00:00` : new Date(time).toLocaleString("sv-SE", { timeZone: zone }).replace(" ", "T"),
     timeZone: zone,
   };
+const start = "2026-11-18T08:45:00Z"; // of the first poll: a quarter of an hour ago
+
+// since reads a page of what was created or changed since the cursor.
+const since = (builder, field, i, top, more = {}) =>
+  builder.get({ ...more, queryParameters: { ...more.queryParameters, filter: `${field} ge ${utc(i.cursor?.since ?? start)}`, orderby: [field], top, skip: i.cursor?.skip } });
 const after = (time, hours) => new Date(Date.parse(time) + hours * 3600000).toISOString();
 
 /** @returns {import("@microsoft/msgraph-sdk/models/index.js").Event} */
@@ -168,6 +173,11 @@ export default {
         },
         i,
       ),
+    "triggers/new_message": (graph, i) =>
+      since(messages(graph, { folder: "inbox", ...i }), "receivedDateTime", i, 20, {
+        queryParameters: { select: "id subject from toRecipients ccRecipients receivedDateTime body bodyPreview isRead isDraft hasAttachments importance categories conversationId parentFolderId internetMessageId webLink".split(" ") },
+        headers: { Prefer: `IdType="ImmutableId", outlook.body-content-type="text"` },
+      }),
     search_messages: (graph, i) => list(messages(graph, i), { search: JSON.stringify(i.search), select }, i),
     update_message: (graph, i) =>
       user(graph, i)
@@ -201,6 +211,8 @@ export default {
       const from = i.from ?? "2026-11-18T09:00:00Z";
       return list(calendar(graph, i).calendarView, { startDateTime: utc(from), endDateTime: utc(i.until ?? after(from, 720)), orderby: ["start/dateTime"] }, i);
     },
+    "triggers/new_event": (graph, i) => since(calendar(graph, i).events, "createdDateTime", i, 50),
+    "triggers/event_changed": (graph, i) => since(calendar(graph, i).events, "lastModifiedDateTime", i, 50),
     delete_event: (graph, i) => user(graph, i).events.byEventId(i.event).delete(),
     list_calendars: (graph, i) => list(user(graph, i).calendars, { select: ["id", "name", "canEdit", "isDefaultCalendar", "owner"] }, i),
     create_contact: (graph, i) =>
