@@ -24,6 +24,10 @@ async function search(method, query, { limit = 100, all }) {
 
 const seconds = (time) => time && Date.parse(time) / 1000;
 const created = ({ since, until }) => (since || until ? { gte: seconds(since), lt: seconds(until) } : undefined);
+
+// events reads a page of the events since the cursor.
+const events = (stripe, { cursor }, params) =>
+  stripe.events.list({ ...params, created: { gte: cursor?.since ?? seconds("2026-11-18T08:45:00Z") }, limit: 100, starting_after: cursor?.after });
 const lines = (items) => items.map(({ price, quantity = 1 }) => ({ price, quantity }));
 const customer = ({ email, name, phone, description, address, metadata }) => ({ email, name, phone, description, address, metadata });
 
@@ -157,6 +161,9 @@ export default {
       return search((p) => stripe.customers.search(p), `name~${text} OR email~${text}`, i);
     },
     list_payment_methods: (stripe, i) => list((p) => stripe.customers.listPaymentMethods(i.customer, p), {}, i),
+    "triggers/new_event": (stripe, i) => events(stripe, i, { types: i.types }),
+    "triggers/new_payment": (stripe, i) => events(stripe, i, { type: "payment_intent.succeeded" }),
+    "triggers/new_customer": (stripe, i) => events(stripe, i, { type: "customer.created" }),
     list_coupons: (stripe, i) => list((p) => stripe.coupons.list(p), {}, i),
   },
 };
