@@ -32,6 +32,14 @@ function filter({ property, operator = "eq", value }) {
 
 const now = () => "2026-11-18T09:00:00.000Z"; // as in the tests
 
+// since searches for a page of the records that were created or changed since the cursor.
+const since = ({ crm }, field, { object, properties, cursor }) => {
+  const value = String(Date.parse(cursor?.since ?? "2026-11-18T08:45:00Z"));
+  const filters = [{ propertyName: field, operator: /** @type {any} */ ("GTE"), value }];
+  const sorts = /** @type {any} */ ([{ propertyName: field, direction: "ASCENDING" }]);
+  return crm.objects.searchApi.doSearch(object, { filterGroups: [{ filters }], sorts, properties: properties && [...properties, field], limit: 100, after: cursor?.after });
+};
+
 const properties = (hubspot, { object }) => hubspot.crm.properties.coreApi.getAll(object);
 
 /** @type {import("../service.d.ts").Service<Client>} */
@@ -71,6 +79,8 @@ export default {
       const filters = [{ propertyName: i.property, operator: /** @type {any} */ ("EQ"), value: String(i.value) }];
       return crm.objects.searchApi.doSearch(i.object, { filterGroups: [{ filters }], properties: i.properties, limit: 1 });
     },
+    "triggers/record_created": (hubspot, i) => since(hubspot, i.object === "contacts" ? "createdate" : "hs_createdate", i),
+    "triggers/record_changed": (hubspot, i) => since(hubspot, i.object === "contacts" ? "lastmodifieddate" : "hs_lastmodifieddate", i),
     search_records: ({ crm }, i) =>
       pages(100, i, (after, limit) => {
         // The types of the client say that sorts are texts.
