@@ -4,13 +4,17 @@ import { readFileSync } from "node:fs";
 import { parse as parseGraphQL, valueFromASTUntyped } from "graphql";
 import { parse as parseYAML } from "yaml";
 
-// queries returns the queries of each operation and hook of a manifest.
+// queries returns the queries of each operation, hook and trigger of a manifest.
 export function queries(id) {
   const manifest = parseYAML(readFileSync(new URL(`../../integrations/${id}/integration.yaml`, import.meta.url), "utf8"));
   const calls = ({ request, do: list }) => [request, ...(list ?? [])].filter((call) => call?.graphql);
   const texts = (list) => list.map(({ graphql }) => graphql);
+  const of = (name) => texts(calls(manifest.operations[name]));
+  const operations = Object.keys(manifest.operations).map((name) => [name, of(name)]);
   const hooks = Object.entries(manifest.hooks ?? {}).map(([name, { register, unregister }]) => [`hooks/${name}`, texts([register, unregister])]);
-  return Object.fromEntries([...Object.entries(manifest.operations).map(([name, operation]) => [name, texts(calls(operation))]), ...hooks]);
+  const polled = Object.entries(manifest.triggers ?? {}).filter(([, { poll }]) => poll);
+  const triggers = polled.map(([name, { poll }]) => [`triggers/${name}`, of(poll.operation)]);
+  return Object.fromEntries([...operations, ...hooks, ...triggers]);
 }
 
 // root returns what a query asks for: its kind, its one field, and the arguments of that.

@@ -32,6 +32,14 @@ const priorities = { none: 0, urgent: 1, high: 2, medium: 3, low: 4 };
 const is = (value) => value && { id: { eq: value } };
 const found = (filter) => (Object.values(filter).some((value) => value !== undefined) ? filter : undefined);
 
+// since returns the parameters of a page of what was created or changed since the cursor.
+const since = (field, { cursor }, more) => ({
+  first: 50,
+  after: cursor?.after,
+  filter: { [field]: { gte: cursor?.since ?? "2026-11-18T08:45:00.000Z" }, ...more },
+  orderBy: /** @type {any} */ (field),
+});
+
 /** @type {Record<string, (linear: LinearClient, input: any, environment: any) => unknown>} */
 const operations = {
   "hooks/team": (linear, i) =>
@@ -92,6 +100,9 @@ const operations = {
       return linear.issues({ ...page, filter, orderBy: i.order ?? "createdAt" });
     }),
   search_issues: (linear, i) => pages(50, i, (page) => linear.searchIssues(i.text, { ...page, teamId: i.team, includeComments: i.comments })),
+  "triggers/new_issue": (linear, i) => linear.issues(since("createdAt", i, { team: is(i.team), project: is(i.project) })),
+  "triggers/issue_changed": (linear, i) => linear.issues(since("updatedAt", i, { team: is(i.team), project: is(i.project) })),
+  "triggers/new_comment": (linear, i) => linear.comments(since("createdAt", i, { issue: i.team && { team: is(i.team) } })),
   delete_issue: (linear, i) => linear.deleteIssue(i.issue),
   add_comment: (linear, i) => linear.createComment({ id, issueId: i.issue, body: i.text, parentId: i.parent }),
   link_url: (linear, i) => linear.attachmentLinkURL(i.issue, i.url, { title: i.title }),
