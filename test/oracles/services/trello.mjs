@@ -11,6 +11,10 @@ async function numbered(size, { limit = 100, all }, read) {
   }
 }
 
+// polled are the triggers, with the types of the actions that they are about.
+const polled = { new_card: "createCard,copyCard,emailCard,convertToCardFromCheckItem", card_moved: "updateCard:idList", new_comment: "commentCard" };
+const onePage = "the client can only ask for the first page of all actions";
+
 const secrets = { key: "0a1b2c", token: "ATTA-made-up" };
 
 /** @type {import("../service.d.ts").Service<TrelloClient>} */
@@ -54,6 +58,7 @@ export default {
     delete_card: ({ cards }, i) => cards.deleteCard({ id: i.card }),
     add_comment: ({ cards }, i) => cards.addCardComment({ id: i.card, text: i.text }),
     list_comments: ({ cards }, i) => cards.getCardActions({ id: i.card, filter: "commentCard" }),
+    ...Object.fromEntries(Object.entries(polled).map(([name, filter]) => [`triggers/${name}`, ({ boards }, i) => boards.getBoardActions({ boardId: i.board, filter })])),
     add_label: ({ cards }, i) => cards.addCardLabel({ id: i.card, value: i.label }),
     remove_label: ({ cards }, i) => cards.deleteCardLabel({ id: i.card, idLabel: i.label }),
     add_member: ({ cards }, i) => cards.addCardMember({ id: i.card, value: i.member }),
@@ -103,6 +108,11 @@ export default {
   differences: [
     { operation: "add_file", test: "with a name", at: "multipart/file/filename", client: "May.txt", ours: "bill.txt", why: "the client sends the name twice; a file keeps its own name" },
     { operation: "list_comments", at: "query/page", ours: "0", why: "the API returns 50 actions with each page; the client cannot ask for one" },
+    ...Object.keys(polled).flatMap((name) => [
+      { operation: `triggers/${name}`, at: "query/since", ours: "2026-11-18T08:45:00.000Z", why: onePage },
+      { operation: `triggers/${name}`, at: "query/limit", ours: "25", why: onePage },
+      ...["the rest", "the rest, soon after the first poll", "the rest of thousands"].map((test) => ({ operation: `triggers/${name}`, test, at: "query/before", ours: "a16", why: onePage })),
+    ]),
   ],
   without: { get_file: "the client cannot download files" },
 };
