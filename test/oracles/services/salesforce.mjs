@@ -23,11 +23,22 @@ const operators = { eq: "$eq", neq: "$ne", gt: "$gt", gte: "$gte", lt: "$lt", lt
 
 const describe = (salesforce, i) => salesforce.sobject(i.object).describe();
 
+// since reads a page of the records that were created or changed since the cursor.
+async function since(salesforce, field, { object, condition, fields, cursor }) {
+  const time = new SfDate(cursor?.since ?? "2026-11-18T08:45:00.000Z");
+  const where = cursor?.id ? { $or: [{ [field]: { $gt: time } }, { $and: [{ [field]: time }, { Id: { $gt: cursor.id } }] }] } : { [field]: { $gte: time } };
+  const columns = fields ? ["Id", field, ...fields.filter((name) => name.toLowerCase() !== "id")] : ["FIELDS(STANDARD)"];
+  let soql = await salesforce.sobject(object).find(where, columns).sort({ [field]: 1, Id: 1 }).toSOQL();
+  if (condition) soql = soql.replace(/WHERE (.*) ORDER BY/, (_, ours) => `WHERE (${ours}) AND (${condition}) ORDER BY`); // the client takes no text
+  await salesforce.query(soql, { headers: { "Sforce-Query-Options": "batchSize=200" } });
+}
+
 /** @type {import("../service.d.ts").Service<jsforce.Connection>} */
 export default {
   client: "jsforce",
   auth: "oauth2",
   secrets: { access_token: "00D-made-up" },
+  headers: ["sforce-query-options"],
   connect: ({ at, secrets }) => new Connection({ instanceUrl: at("https://acme.my.salesforce.com"), accessToken: secrets.access_token, version: "62.0", maxRequest: 1 }),
   operations: {
     create_record: (salesforce, i) => salesforce.sobject(i.object).create(record(i.fields)),
@@ -52,6 +63,8 @@ export default {
       if (!i.all) query = query.limit((i.limit ?? 100) + 1);
       await query.execute(fetching(i));
     },
+    "triggers/new_record": (salesforce, i) => since(salesforce, "CreatedDate", i),
+    "triggers/record_changed": (salesforce, i) => since(salesforce, "SystemModstamp", i),
     query: (salesforce, i) => salesforce.query(i.soql, fetching(i)),
     search_records: (salesforce, i) => {
       const text = i.text.replace(/[?&|!{}[\]()^~*:\\"'+-]/g, "\\$&");
