@@ -54,6 +54,13 @@ const line = (currency) => (one) => {
   return given({ ...of, quantity: one.quantity ?? 1 });
 };
 
+// since are the variables of a page of what was created or changed since the cursor.
+const since = (filter, sortKey) => ({ cursor, condition }) => ({
+  after: cursor?.after,
+  query: `${filter}:>='${new Date(cursor?.since ?? "2026-11-18T08:45:00Z").toISOString()}'${condition ? ` AND (${condition})` : ""}`,
+  sortKey,
+});
+
 /** @type {import("../service.d.ts").Service<any>} */
 export default {
   client: "@shopify/admin-api-client",
@@ -95,6 +102,9 @@ export default {
     get_order: once("get_order", (i) => ({ id: gid("Order", i.order) })),
     find_order: once("find_order", (i) => ({ query: `name:${quoted(i.name)}` })),
     list_orders: pages("list_orders", 50, (data) => data.orders, (i) => ({ ...searched(i), sortKey: i.order ?? "PROCESSED_AT" })),
+    "triggers/new_order": once("triggers/new_order", since("created_at", "CREATED_AT")),
+    "triggers/order_changed": once("triggers/order_changed", since("updated_at", "UPDATED_AT")),
+    "triggers/new_customer": once("triggers/new_customer", since("customer_date", undefined)),
     update_order: once("update_order", (i) => ({ input: given({ id: gid("Order", i.order), note: i.note, email: i.email, phone: i.phone, tags: i.tags }) })),
     cancel_order: once("cancel_order", (i) => ({
       orderId: gid("Order", i.order),
