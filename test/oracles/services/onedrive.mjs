@@ -4,6 +4,7 @@ import "@pnp/graph/permissions/drive-item.js";
 import "@pnp/graph/shares/index.js";
 import "@pnp/graph/sites/index.js";
 import "@pnp/graph/users/index.js";
+import { GraphCollection } from "@pnp/graph";
 import { listPages, oldClient, pnp } from "../microsoft.mjs";
 
 /** @type {(client: any, i: any) => import("@pnp/graph/files/index.js").IDrive} */
@@ -38,6 +39,13 @@ async function large({ environment }, session, name, content, conflictBehavior =
   }
 }
 
+// changes reads a page of the changes of a drive, or where they are.
+const changes = (client, i) => {
+  const { root } = drive(client, i);
+  if (!i.cursor) return root.delta({ token: "latest" })();
+  return GraphCollection([root, client.environment.at(i.cursor.link)])();
+};
+
 const root = (i) => (i.drive ? `/drives/${i.drive}` : "/me/drive");
 
 /** @type {import("../service.d.ts").Service<{graph: import("@pnp/graph").GraphFI, environment: import("../service.d.ts").Environment}>} */
@@ -70,6 +78,8 @@ export default {
     get_file: (client, i) => item(client, i)(),
     find_file: (client, i) => drive(client, i).getItemByPath(path(i.path))().catch(ifMissing),
     list_files: (client, i) => listPages(item(client, i, i.folder ?? "root").children, i),
+    "triggers/new_file": changes,
+    "triggers/file_changed": changes,
     search_files: (client, i) => {
       const q = i.search.replaceAll("'", "''");
       if (!i.folder) return listPages(drive(client, i).root.search(q), i);
