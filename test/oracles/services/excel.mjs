@@ -128,6 +128,15 @@ const service = {
         if (!i.all || rows.length < size) return;
       }
     },
+    "triggers/new_row": async (graph, i) => {
+      await tableColumns(graph, i);
+      const { rowCount } = await table(graph, i).dataBodyRange.select("rowCount")();
+      const near = Math.min(i.cursor?.row ?? rowCount, rowCount);
+      const from = Math.max(0, near - 250);
+      await table(graph, i)
+        .rows.top(Math.min(near + 500, rowCount) - from)
+        .skip(from)();
+    },
     update_table_row: async (graph, i) => {
       const columns = await tableColumns(graph, i);
       if (![i.column, ...Object.keys(i.row)].every((name) => columns.includes(name))) return;
