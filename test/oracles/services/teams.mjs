@@ -102,6 +102,17 @@ export default {
       const orderby = [conditions.length > 0 ? "lastModifiedDateTime desc" : "createdDateTime desc"];
       return list(chats.byChatId(i.chat).messages, { filter: conditions.join(" and ") || undefined, orderby }, i, 50);
     },
+    "triggers/new_channel_message": (graph, i) => {
+      const { delta } = channel(graph, i).messages;
+      if (i.cursor) return delta.withUrl(graph.environment.at(i.cursor.link)).get();
+      return delta.get({ queryParameters: { filter: "lastModifiedDateTime gt 2026-11-18T09:00:00.000Z", top: 50 } });
+    },
+    "triggers/new_chat_message": ({ chats, environment }, i) => {
+      const { messages } = chats.byChatId(i.chat);
+      if (i.cursor?.link) return messages.withUrl(environment.at(i.cursor.link)).get();
+      const filter = `lastModifiedDateTime gt ${i.cursor?.since ?? "2026-11-18T08:45:00.000Z"}`;
+      return messages.get({ queryParameters: { filter, orderby: ["lastModifiedDateTime desc"], top: 50 } });
+    },
     react_to_message: (graph, i) =>
       (i.chat ? graph.chats.byChatId(i.chat) : channel(graph, i)).messages.byChatMessageId(i.message).setReaction.post({ reactionType: i.reaction }),
     list_teams: (graph, i) => user(graph, i).joinedTeams.get(),
