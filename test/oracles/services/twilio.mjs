@@ -51,6 +51,10 @@ export default {
       }),
     get_message: ({ messages }, i) => messages(i.message).fetch(),
     list_messages: ({ messages }, i) => messages.list({ to: i.to, from: i.from, dateSentAfter: time(i.since), dateSentBefore: time(i.until), ...limit(i) }),
+    "triggers/new_message": ({ messages }, i) =>
+      i.cursor?.link
+        ? messages.getPage(`https://api.twilio.com${i.cursor.link}`)
+        : messages.page({ to: i.to, from: i.from, dateSentAfter: time(i.cursor?.since ?? "2026-11-18T08:45:00Z"), pageSize: 100 }),
     cancel_message: ({ messages }, i) => messages(i.message).update({ status: "canceled" }),
     redact_message: ({ messages }, i) => messages(i.message).update({ body: "" }),
     delete_message: ({ messages }, i) => messages(i.message).remove(),
