@@ -103,11 +103,13 @@ func checkExample(t *testing.T, page string) {
 		return ""
 	}
 	ofTriggers, _ := strings.CutPrefix(block("operations:\n  tickets_since"), "operations:\n")
-	i, err := integration.Parse([]byte(block("id: acme")+block("errors:")+ofTriggers), nil)
+	hooks, called, _ := strings.Cut(block("hooks:\n  tickets:\n    scope"), "triggers:\n")
+	i, err := integration.Parse([]byte(block("id: acme")+block("errors:")+ofTriggers+called+hooks), nil)
 	if err != nil {
 		t.Fatalf("the example: %v", err)
 	}
-	tests, err := replay.Parse([]byte("connection: {subdomain: my-team}\n" + block("operations:\n  create_ticket") + block("triggers:\n  new_ticket")))
+	testedHooks, testedCalls, _ := strings.Cut(block("hooks:\n  tickets:\n    - name"), "triggers:\n")
+	tests, err := replay.Parse([]byte("connection: {subdomain: my-team}\n" + block("operations:\n  create_ticket") + block("triggers:\n  new_ticket") + testedCalls + testedHooks))
 	if err != nil {
 		t.Fatalf("the tests of the example: %v", err)
 	}
