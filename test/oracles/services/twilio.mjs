@@ -25,6 +25,19 @@ export default {
     return twilio("ACa1b2c3d4e5f60718293a4b5c6d7e8f90", secrets.auth_token, { httpClient: http });
   },
   operations: {
+    "hooks/messages": async ({ incomingPhoneNumbers }, i, { at }) => {
+      if (i.does === "register") {
+        const [{ sid }] = await incomingPhoneNumbers.list({ phoneNumber: i.number, limit: 1 });
+        await incomingPhoneNumbers(sid).update({ smsUrl: i.hook.url, smsMethod: "POST" });
+        return;
+      }
+      try {
+        const number = await incomingPhoneNumbers(i.subscription.id).fetch();
+        if (number.smsUrl === at(i.hook.url)) await number.update({ smsUrl: "" });
+      } catch (error) {
+        if (error.status !== 404) throw error; // it is gone
+      }
+    },
     send_message: ({ messages }, i) =>
       messages.create({
         from: i.from,
