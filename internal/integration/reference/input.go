@@ -75,6 +75,9 @@ func inputNotes(in *integration.Input, listers []Note) []Note {
 	if in.Enum != nil {
 		note("One of", ".", in.Enum...)
 	}
+	if in.Items != nil && in.Items.Enum != nil {
+		note("Each is one of", ".", in.Items.Enum...)
+	}
 	switch {
 	case in.Min != nil && in.Max != nil:
 		note(fmt.Sprintf("From %v to %v.", *in.Min, *in.Max), "")

@@ -46,7 +46,7 @@ func page(t *testing.T, text string) string {
 		"rate": []any{object{"requests": 5, "every": "1s"}},
 		"operations": object{
 			"add": object{
-				"title": text, "summary": text, "input": object{"name": input, "kind": object{"type": "string", "enum": []string{text, "`"}}, "code": object{"type": "string", "pattern": "a|`b\\|"}},
+				"title": text, "summary": text, "input": object{"name": input, "kind": object{"type": "string", "enum": []string{text, "`"}}, "code": object{"type": "string", "pattern": "a|`b\\|"}, "sizes": object{"type": "list", "items": object{"type": "string", "enum": []string{"s", "m"}}}},
 				"request": object{"method": "POST", "path": "/things", "json": object{"name": "${{ input.name }}"}}, "rate": []any{object{"requests": 1, "every": "1m", "per": "input.name + '|`'"}},
 			},
 			"list_things": object{"title": text, "hidden": true, "request": object{"path": "/secret", "items": "body"}, "option": object{"value": "item.id", "label": "item.name"}},
@@ -167,6 +167,7 @@ func TestPage(t *testing.T) {
 		"\n# R&D: a_b \\*c\\* &#124; \\&amp; https://a.example/x_y.\n", "\nR&D: a_b \\*c\\* &#124; \\&amp; <https://a.example/x_y>.\n",
 		"\n- `acme.add`, `acme.thing`: R&D", "\n- at most 5 requests per second\n", "Rate limit: at most 1 request per minute for each <code>",
 		"| `code` | string | Code. Must match <code>a&#124;&#96;b&#92;&#124;</code>. |\n", "[OAuth app](../connections.md#oauth-apps)",
+		"| `sizes` | list of string | Sizes. Each is one of `s`, `m`. |\n",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the page lacks %q:\n%s", part, text)
