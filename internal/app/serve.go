@@ -213,7 +213,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.data.checkNodes(workflows)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
-		Store: st, Vault: v, Operations: operations, Connections: connections, Programs: programs, Triggers: st, Values: secrets, BaseURL: s.publicURL, Log: s.log,
+		Store: st, Vault: v, Operations: operations, Connections: connections, Programs: programs, Triggers: st, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
 	}
 	s.runner.subscriptions = subscription.NewReconciler(subscriptions)
 	previews := run.NewPreviews(s.runner.runs, secrets)

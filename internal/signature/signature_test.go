@@ -3,7 +3,7 @@ package signature_test
 import (
 	"crypto/ed25519"
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // services sign with it
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"

@@ -102,15 +102,20 @@ func (s *Store) announceSubscriptions(tx *transaction) {
 }
 
 // DueSubscriptions implements subscription.Store.
-func (s *Store) DueSubscriptions(ctx context.Context, now time.Time, limit int) (due []subscription.Subscription, err error) {
+func (s *Store) DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) (due []subscription.Subscription, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, `SELECT `+subscriptionColumns+` FROM
 			(SELECT *, row_number() OVER (PARTITION BY workspace_id ORDER BY next_at) AS place FROM subscriptions
-				WHERE next_at <= $1 AND (claimed_until IS NULL OR claimed_until <= $1)) AS s
-			WHERE s.place <= $2 ORDER BY s.next_at LIMIT $3`, []any{now, subscriptionsPerWorkspace, limit}, scanSubscription)
+				WHERE next_at <= $1 AND `+s.isUnclaimed("$1", "$4")+`) AS s
+			WHERE s.place <= $2 ORDER BY s.next_at LIMIT $3`, []any{now, subscriptionsPerWorkspace, limit, node}, scanSubscription)
 		return err
 	})
 	return due, err
+}
+
+// isUnclaimed returns the condition that no node works on a subscription.
+func (s *Store) isUnclaimed(now, self string) string {
+	return `(claimed_until IS NULL OR claimed_until <= ` + now + ` OR claimed_by <> ` + self + ` AND ` + s.queue.NodeIsGone("claimed_by", self) + `)`
 }
 
 // NextSubscription implements subscription.Store. One that is claimed becomes due when its
@@ -124,10 +129,10 @@ func (s *Store) NextSubscription(ctx context.Context) (next *time.Time, err erro
 }
 
 // ClaimSubscription implements subscription.Store.
-func (s *Store) ClaimSubscription(ctx context.Context, of subscription.Subscription, now, until time.Time) (claimed bool, err error) {
+func (s *Store) ClaimSubscription(ctx context.Context, of subscription.Subscription, node string, now, until time.Time) (claimed bool, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE subscriptions SET claimed_until = $1 WHERE id = $2 AND workspace_id = $3 AND next_at = $4 AND (claimed_until IS NULL OR claimed_until <= $5)`,
-			until, of.ID, of.WorkspaceID, *of.NextAt, now)
+		n, err := tx.Exec(`UPDATE subscriptions SET claimed_until = $1, claimed_by = $6 WHERE id = $2 AND workspace_id = $3 AND next_at = $4 AND `+s.isUnclaimed("$5", "$6"),
+			until, of.ID, of.WorkspaceID, *of.NextAt, now, node)
 		claimed = n == 1
 		return err
 	})
@@ -151,22 +156,21 @@ func (s *Store) SubscriptionNeed(ctx context.Context, of subscription.Subscripti
 
 // SaveSubscription implements subscription.Store.
 func (s *Store) SaveSubscription(ctx context.Context, of subscription.Subscription, was time.Time, ends bool) error {
-	var (
-		errorAt, code, text any
-		claim               = `claimed_until`
-	)
+	var errorAt, code, text any
 	if of.Error != nil {
 		errorAt, code, text = of.Error.At, of.Error.Code, Text(of.Error.Message)
 	}
+	set, args := ``, []any{
+		database.BytesOrNil(of.TokenHash), database.BytesOrNil(of.Sealed), of.BaseURL, of.Registered, database.TimeOrNil(of.ExpiresAt), of.Failures,
+		errorAt, code, text, of.ID, of.WorkspaceID,
+	}
 	if ends {
-		claim = `NULL`
+		set = `, claimed_by = NULL, claimed_until = NULL, next_at = CASE WHEN next_at = $12 THEN CAST($13 AS BIGINT) ELSE next_at END`
+		args = append(args, was, database.TimeOrNil(of.NextAt))
 	}
 	return s.write(ctx, func(tx *transaction) error {
 		err := tx.Do(`UPDATE subscriptions SET token_hash = $1, sealed = $2, base_url = $3, registered = $4, expires_at = $5, failures = $6,
-			error_at = $7, error_code = $8, error_text = $9, next_at = CASE WHEN next_at = $10 THEN CAST($11 AS BIGINT) ELSE next_at END, claimed_until = `+claim+`
-			WHERE id = $12 AND workspace_id = $13`,
-			database.BytesOrNil(of.TokenHash), database.BytesOrNil(of.Sealed), of.BaseURL, of.Registered, database.TimeOrNil(of.ExpiresAt), of.Failures,
-			errorAt, code, text, was, database.TimeOrNil(of.NextAt), of.ID, of.WorkspaceID)
+			error_at = $7, error_code = $8, error_text = $9`+set+` WHERE id = $10 AND workspace_id = $11`, args...)
 		if ends {
 			s.announceSubscriptions(tx)
 		}

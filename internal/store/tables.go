@@ -82,7 +82,7 @@ func workflowTables() []Table {
 		},
 		{
 			Name: "subscriptions", Key: "id", Text: "id target workspace_id connection_id hook base_url error_code error_text",
-			Int: "expires_at next_at failures error_at created_at", Bool: "registered", Bytes: "token_hash sealed", NotExported: "claimed_until",
+			Int: "expires_at next_at failures error_at created_at", Bool: "registered", Bytes: "token_hash sealed", NotExported: "claimed_by claimed_until",
 		},
 		{Name: "occasions", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"},
 		{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"},

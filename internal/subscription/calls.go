@@ -114,11 +114,8 @@ func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response,
 	if err != nil {
 		return Response{}, err
 	}
-	reply, isChallenge, err := call.Challenge()
-	switch {
-	case err != nil: // an expression that fails on this call
-		isChallenge = false
-	case isChallenge:
+	// An expression that fails on this call has nothing to do with it.
+	if reply, isChallenge, err := call.Challenge(); err == nil && isChallenge {
 		return respond(reply, maxChallenge)
 	}
 	if r.Method == http.MethodHead { // some services only look whether there is something
@@ -140,7 +137,8 @@ func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response,
 			return Response{}, err
 		}
 	}
-	if reply, err = call.Reply(); err != nil {
+	reply, err := call.Reply()
+	if err != nil {
 		return Response{}, nil //nolint:nilerr // the call has done what it should
 	}
 	return respond(reply, maxChallenge)
@@ -182,8 +180,10 @@ func (c *Calls) read(ctx context.Context, called Called, r Request) (operation.H
 
 // verify returns a *signature.Rejection if a call does not come from the service.
 func (c *Calls) verify(ctx context.Context, called Called, call *operation.HookCall, connection string, r Request) error {
-	var secret string
-	err := error(nil)
+	var (
+		secret string
+		err    error
+	)
 	if v := call.Hook.Verification; v.NeedsCredential() {
 		secret, call.Variables, err = c.connections.Verifying(ctx, called.WorkspaceID, connection, v.Secret)
 	} else {

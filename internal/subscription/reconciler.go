@@ -24,8 +24,7 @@ import (
 const (
 	// maxConcurrent limits the subscriptions that a node works on at a time.
 	maxConcurrent = 16
-	// claimDuration is how long a node owns a subscription. If it dies, another one takes
-	// over after that.
+	// claimDuration is how long a node owns a subscription, unless it dies.
 	claimDuration = 2 * time.Minute
 	// timeout is that of all requests for a subscription together.
 	timeout = time.Minute
@@ -45,6 +44,8 @@ type Deps struct {
 	Programs    trigger.Programs
 	Triggers    trigger.Store
 	Values      trigger.Values
+	// Node is this node.
+	Node string
 	// BaseURL returns the public URL of the installation.
 	BaseURL func() string
 	Log     *slog.Logger
@@ -64,7 +65,10 @@ type Reconciler struct {
 func NewReconciler(d Deps) *Reconciler {
 	r := &Reconciler{Deps: d, slots: make(chan struct{}, maxConcurrent)}
 	r.Ticker = trigger.NewTicker(trigger.DueWork[Subscription]{
-		Name: "subscriptions", Clock: clock.Steady, Due: d.Store.DueSubscriptions, Next: d.Store.NextSubscription, Handle: r.claim,
+		Name: "subscriptions", Clock: clock.Steady, Next: d.Store.NextSubscription, Handle: r.claim,
+		Due: func(ctx context.Context, now time.Time, limit int) ([]Subscription, error) {
+			return d.Store.DueSubscriptions(ctx, d.Node, now, limit)
+		},
 	}, d.Log)
 	return r
 }
@@ -86,7 +90,7 @@ func (r *Reconciler) claim(ctx context.Context, s Subscription, _ time.Time) err
 		return nil
 	}
 	now := clock.Steady()
-	claimed, err := r.Store.ClaimSubscription(ctx, s, now, now.Add(claimDuration))
+	claimed, err := r.Store.ClaimSubscription(ctx, s, r.Node, now, now.Add(claimDuration))
 	if err != nil || !claimed {
 		<-r.slots
 		return err

@@ -60,17 +60,19 @@ type Need struct {
 // Store stores subscriptions. Each method is one transaction. A false result means that
 // nothing was changed. Workflows create subscriptions and make them due as they are saved.
 type Store interface {
-	// DueSubscriptions returns due subscriptions that no node has claimed, earliest first,
-	// at most a few of each workspace.
-	DueSubscriptions(ctx context.Context, now time.Time, limit int) ([]Subscription, error)
+	// DueSubscriptions returns due subscriptions that no other node has claimed, earliest
+	// first, at most a few of each workspace.
+	DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) ([]Subscription, error)
 	// NextSubscription returns the earliest time at which one is due.
 	NextSubscription(ctx context.Context) (*time.Time, error)
-	// ClaimSubscription makes a node own a due subscription, unless it has changed.
-	ClaimSubscription(ctx context.Context, s Subscription, now, until time.Time) (claimed bool, err error)
+	// ClaimSubscription makes a node own a due subscription, unless it has changed. A claim
+	// ends with its time, and with its node.
+	ClaimSubscription(ctx context.Context, s Subscription, node string, now, until time.Time) (claimed bool, err error)
 	// SubscriptionNeed returns what needs a subscription.
 	SubscriptionNeed(ctx context.Context, s Subscription) (Need, error)
-	// SaveSubscription stores a claimed subscription. Was is its NextAt as it was claimed: if
-	// it has become due again since, it stays due. If ends is set, the claim ends.
+	// SaveSubscription stores a claimed subscription. If ends is set, the claim ends, and the
+	// subscription is due at its NextAt, unless it has become due again: was is what NextAt
+	// was when it was claimed. Otherwise it stays due, so that a crash leaves it so.
 	SaveSubscription(ctx context.Context, s Subscription, was time.Time, ends bool) error
 	// DeleteSubscription deletes a claimed subscription that no trigger needs, unless it has
 	// become due again.

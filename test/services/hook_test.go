@@ -1,10 +1,14 @@
 package services_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -252,4 +256,117 @@ func TestHookIsRejected(t *testing.T) {
 	if n := s.runs(t, workflow); n != 1 {
 		t.Errorf("there are %d runs", n)
 	}
+}
+
+// forge stands for GitHub with a repository whose webhooks it keeps.
+type forge struct {
+	mu     sync.Mutex
+	next   int
+	hooks  map[int]webhookConfig
+	looked int // how often the webhooks were listed
+}
+
+type webhookConfig struct {
+	URL    string `json:"url"`
+	Secret string `json:"secret"`
+}
+
+func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	id, isOne := strings.CutPrefix(r.URL.Path, "/repos/acme/shop/hooks/")
+	switch {
+	case r.Host != "api.github.com" || r.Header.Get("Authorization") != "Bearer ghp_made-up":
+		w.WriteHeader(http.StatusUnauthorized)
+	case isOne && r.Method == http.MethodDelete:
+		n, _ := strconv.Atoi(id) // the test compares what is left
+		delete(f.hooks, n)
+		w.WriteHeader(http.StatusNoContent)
+	case r.URL.Path == "/repos/acme/shop/hooks" && r.Method == http.MethodPost:
+		var body struct{ Config webhookConfig }
+		_ = json.NewDecoder(r.Body).Decode(&body) // the test compares it
+		f.next++
+		f.hooks[f.next] = body.Config
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"id": %d, "config": {"url": %q}}`, f.next, body.Config.URL)
+	case r.URL.Path == "/repos/acme/shop/hooks":
+		f.looked++
+		var list []string
+		for n, config := range f.hooks {
+			list = append(list, fmt.Sprintf(`{"id": %d, "config": {"url": %q}}`, n, config.URL))
+		}
+		fmt.Fprintf(w, "[%s]", strings.Join(list, ","))
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// only returns the only webhook.
+func (f *forge) only() (webhookConfig, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, config := range f.hooks {
+		return config, len(f.hooks) == 1
+	}
+	return webhookConfig{}, false
+}
+
+// The server dies after the service was told the URL, before it has recorded that. The next
+// process finds the webhook instead of creating a second one, calls start runs, and the
+// webhook is deleted with the trigger.
+func TestHookInterrupted(t *testing.T) {
+	t.Parallel()
+	f := &forge{hooks: map[int]webhookConfig{}}
+	s := &botServer{network: newInternet(t, f.ServeHTTP), dir: t.TempDir()}
+	const publicURL = "https://stepmill.example"
+	s.Server = s.network.startWith(t, s.dir, "after_registration:exit", "--public-url="+publicURL)
+	s.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{
+		"name": "code", "integration": "github", "auth": "bearer", "fields": map[string]any{"token": "ghp_made-up"},
+	})
+	workflow := flow.Define(t, s.Client, flow.Set("ref", "${{ trigger.payload.data.ref }}"))
+	trigger := map[string]any{"id": "pushes", "type": "github.event", "connection": "code", "with": map[string]any{"repository": "acme/shop", "events": []string{"push"}}}
+	// The server can die before it has responded.
+	_, _ = s.Do(t.Context(), "PATCH", "/v1/workflows/"+workflow, map[string]any{"state": "active", "triggers": []any{trigger}})
+	<-s.Done()
+	if _, ok := f.only(); !ok {
+		t.Fatalf("the webhooks are %v", f.hooks)
+	}
+	key := s.Key
+	s.Server = s.network.startWith(t, s.dir, "at_start@nobody:exit", "--public-url="+publicURL)
+	s.Key = key
+
+	s.awaitStatus(t, workflow, "active")
+	config, ok := f.only()
+	if !ok || f.looked == 0 || !strings.HasPrefix(config.URL, publicURL+"/service-hooks/") {
+		t.Fatalf("the webhooks are %v after they were listed %d times", f.hooks, f.looked)
+	}
+	const push = `{"ref": "refs/heads/main"}`
+	mac := hmac.New(sha256.New, []byte(config.Secret))
+	mac.Write([]byte(push))
+	call := func(signature string) int {
+		got, err := s.With("").Open(t.Context(), "POST", flow.PathFrom(t, config.URL, "/service-hooks/"), strings.NewReader(push),
+			"Content-Type", "application/json", "X-GitHub-Event", "push", "X-GitHub-Delivery", "d1", "X-Hub-Signature-256", signature)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Body.Close()
+		return got.StatusCode
+	}
+	genuine := "sha256=" + hex.EncodeToString(mac.Sum(nil))
+	if status := call(genuine); status != http.StatusOK {
+		t.Errorf("the response is %d", status)
+	}
+	if status := call("sha256=00"); status != http.StatusUnauthorized {
+		t.Errorf("the response to a forged call is %d", status)
+	}
+	if n := s.runs(t, workflow); n != 1 {
+		t.Errorf("there are %d runs", n)
+	}
+	s.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+workflow, map[string]any{"triggers": []any{map[string]any{"id": "manual", "type": "manual"}}})
+	harness.Eventually(t, "the webhook is deleted", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.hooks) == 0
+	})
 }

@@ -76,13 +76,19 @@ func (i *internet) start(t *testing.T) *harness.Server {
 // startIn starts such a server with a data directory.
 func (i *internet) startIn(t *testing.T, dir string) *harness.Server {
 	t.Helper()
+	return i.startWith(t, dir, "at_start@nobody:exit")
+}
+
+// startWith starts such a server with further arguments that dies at a failpoint.
+func (i *internet) startWith(t *testing.T, dir, failpoint string, args ...string) *harness.Server {
+	t.Helper()
 	trusted := filepath.Join(t.TempDir(), "authority.pem")
 	if err := os.WriteFile(trusted, []byte(i.authority.PEM), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return harness.StartWith(t, harness.Options{
-		Dir: dir, Args: []string{"--egress-proxy=" + i.proxy.URL},
+		Dir: dir, Args: append(args, "--egress-proxy="+i.proxy.URL),
 		// Names need an address that requests may be sent to; only the proxy sees it.
-		Failpoint: "at_start@nobody:exit", Env: []string{"SSL_CERT_FILE=" + trusted, "FP_ADDRESS=8.8.8.8"},
+		Failpoint: failpoint, Env: []string{"SSL_CERT_FILE=" + trusted, "FP_ADDRESS=8.8.8.8"},
 	})
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +21,9 @@ func called(id, connection, settings string) workflow.Armed {
 		Hook: &workflow.ArmedHook{Name: "bot.updates", Connection: connection, Settings: settings},
 	}
 }
+
+// self is the node that claims subscriptions.
+const self = "node_1"
 
 func testSubscriptions(t *testing.T, w *harness) {
 	t.Run("follow the triggers", func(t *testing.T) { testSubscribe(t, w) })
@@ -46,7 +50,7 @@ func (w *harness) subscriptions(t *testing.T, of workflow.Workflow) []subscripti
 func (w *harness) dueSubscriptions(t *testing.T, ws auth.Workspace) []subscription.Subscription {
 	t.Helper()
 	var out []subscription.Subscription
-	for _, one := range must(w.DueSubscriptions(t.Context(), clock.Steady(), 1000))(t) {
+	for _, one := range must(w.DueSubscriptions(t.Context(), self, clock.Steady(), 1000))(t) {
 		if one.WorkspaceID == ws.ID {
 			out = append(out, one)
 		}
@@ -59,7 +63,7 @@ func (w *harness) settle(t *testing.T, s subscription.Subscription) {
 	t.Helper()
 	was := *s.NextAt
 	now := clock.Steady()
-	returns(w.ClaimSubscription(t.Context(), s, now, now.Add(time.Minute)))(t, "claim", true)
+	returns(w.ClaimSubscription(t.Context(), s, self, now, now.Add(time.Minute)))(t, "claim", true)
 	s.NextAt, s.Registered, s.BaseURL = nil, true, "https://one.example"
 	s.Sealed, s.TokenHash = []byte("sealed"), []byte("hash of "+s.ID)
 	if err := w.SaveSubscription(t.Context(), s, was, true); err != nil {
@@ -151,11 +155,24 @@ func testClaimSubscription(t *testing.T, w *harness) {
 	made := w.withTriggers(t, ws.ID, called("a", "my-bot", ""))
 	s := w.dueSubscriptions(t, ws)[0]
 	was, until := *s.NextAt, now.Add(time.Minute)
-	returns(w.ClaimSubscription(ctx, s, now, until))(t, "claim", true)
-	returns(w.ClaimSubscription(ctx, s, now, until))(t, "claim again", false)
+	returns(w.ClaimSubscription(ctx, s, self, now, until))(t, "claim", true)
+	returns(w.ClaimSubscription(ctx, s, self, now, until))(t, "claim again", false)
 	equal(t, "due while it is claimed", len(w.dueSubscriptions(t, ws)), 0)
-	returns(w.ClaimSubscription(ctx, s, until, until.Add(time.Minute)))(t, "claim after that has ended", true)
+	later := must(w.DueSubscriptions(ctx, "node_2", clock.Steady(), 1000))(t)
+	if !slices.ContainsFunc(later, func(one subscription.Subscription) bool { return one.ID == s.ID }) {
+		t.Error("the claim of a node that is gone still holds")
+	}
+	returns(w.ClaimSubscription(ctx, s, self, until, until.Add(time.Minute)))(t, "claim after that has ended", true)
 
+	half := s
+	half.NextAt = nil
+	if err := w.SaveSubscription(ctx, half, was, false); err != nil {
+		t.Fatal(err)
+	}
+	left := must(w.DueSubscriptions(ctx, "node_2", clock.Steady(), 1000))(t)
+	if !slices.ContainsFunc(left, func(one subscription.Subscription) bool { return one.ID == s.ID && one.NextAt.Equal(was) }) {
+		t.Error("what a node that is gone has begun is not due any more")
+	}
 	returns(w.UpdateWorkflow(ctx, withNewTriggers(made, workflow.Paused)))(t, "pause meanwhile", true)
 	s.NextAt, s.Registered, s.Sealed, s.TokenHash = nil, true, []byte("sealed"), []byte("hash of "+s.ID)
 	s.Error, s.Failures, s.ExpiresAt = &trigger.Note{At: clock.Now(), Code: "c", Message: "m"}, 3, &until
@@ -219,7 +236,7 @@ func testSubscriptionTenants(t *testing.T, w *harness) {
 	foreign := s
 	foreign.WorkspaceID = stranger.ID
 	now := clock.Steady()
-	returns(w.ClaimSubscription(ctx, foreign, now, now.Add(time.Minute)))(t, "claimed by a stranger", false)
+	returns(w.ClaimSubscription(ctx, foreign, self, now, now.Add(time.Minute)))(t, "claimed by a stranger", false)
 	returns(w.DeleteSubscription(ctx, foreign, *s.NextAt))(t, "deleted by a stranger", false)
 	need := must(w.SubscriptionNeed(ctx, foreign))(t)
 	equal(t, "need", need, subscription.Need{})

@@ -15,7 +15,8 @@ CREATE TABLE subscriptions (
     registered    BOOLEAN          NOT NULL, -- whether the service knows the URL
     expires_at    BIGINT,                    -- when the service forgets it
     next_at       BIGINT,                    -- when there is something to do next
-    claimed_until BIGINT,                    -- until then, a node is doing it
+    claimed_by    TEXT COLLATE "C",          -- the node that is doing it
+    claimed_until BIGINT,                    -- until then, unless that node is gone
     failures      BIGINT           NOT NULL DEFAULT 0, -- in a row
     error_at      BIGINT,
     error_code    TEXT COLLATE "C",

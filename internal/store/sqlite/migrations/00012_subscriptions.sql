@@ -15,7 +15,8 @@ CREATE TABLE subscriptions (
     registered    INTEGER NOT NULL, -- whether the service knows the URL
     expires_at    INTEGER,          -- when the service forgets it
     next_at       INTEGER,          -- when there is something to do next
-    claimed_until INTEGER,          -- until then, a node is doing it
+    claimed_by    TEXT,             -- the node that is doing it
+    claimed_until INTEGER,          -- until then, unless that node is gone
     failures      INTEGER NOT NULL DEFAULT 0, -- in a row
     error_at      INTEGER,
     error_code    TEXT,
