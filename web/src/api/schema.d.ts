@@ -959,6 +959,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/service-hooks/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The credential of the caller. It cannot be guessed and can be rotated.
+                 * @example 6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn
+                 */
+                token: components["parameters"]["HookToken"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Call a subscription
+         * @description The address at which a service calls when something happens there, for triggers such as
+         *     `telegram.new_message`. Stepmill tells the service this address; it is not for other callers.
+         *
+         *     A call with which the service checks the address, also with `GET` or `HEAD`, is answered as it expects, and
+         *     starts nothing. Every other call is verified as the integration says, usually by its signature. Then it starts a
+         *     run for each event and trigger that it is for; events with the same key start one run within 24 hours. The runs
+         *     are durable before the response is sent.
+         */
+        post: operations["callServiceHook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/approve/{token}": {
         parameters: {
             query?: never;
@@ -4272,17 +4304,18 @@ export interface components {
             title: string;
             summary: string | null;
             /**
-             * @description How often it looks for something new, unless a workflow says otherwise.
+             * @description How often it looks for something new, unless a workflow says otherwise. Null if it does not look: the service
+             *     calls when there is something new.
              * @example 1m
              */
-            every: string;
+            every: string | null;
             deprecated: components["schemas"]["Deprecation"];
         };
         IntegrationTriggerDetail: {
             type: string;
             title: string;
             summary: string | null;
-            every: string;
+            every: string | null;
             deprecated: components["schemas"]["Deprecation"];
             /** @description The id of the integration that its connection must belong to. */
             connection: string;
@@ -4475,6 +4508,29 @@ export interface components {
             not_fired: components["schemas"]["TriggerNote"] | null;
             /** @description The address of a `webhook` trigger. Null for other types, and for a key without `write`. */
             url: string | null;
+            /**
+             * @description Whether the service calls when there is something new. Null for triggers that no service calls and, unless
+             *     people have to tell the service the URL, while the workflow is not active.
+             */
+            subscription: components["schemas"]["TriggerSubscription"] | null;
+        };
+        TriggerSubscription: {
+            /**
+             * @description `pending`: the service is about to be told the URL. `active`: it was told. `failing`: it could not be told,
+             *     or not again before that expires; this is tried again. `manual`: people have to enter the URL at the service.
+             */
+            status: string;
+            /**
+             * Format: date-time
+             * @description When the service forgets the URL. It is told again before.
+             */
+            expires_at: string | null;
+            /** @description Why the service could not be told. */
+            last_error: components["schemas"]["TriggerNote"] | null;
+            /** @description The URL to enter at the service, if it is `manual`. Null for a key without `write`. */
+            url: string | null;
+            /** @description Where to enter the URL. Null for a key without `write`. */
+            setup: string | null;
         };
         HookTaken: {
             run_id: components["schemas"]["RunId"];
@@ -10484,6 +10540,57 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimitedOrQueueFull"];
             500: components["responses"]["HookFailed"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    callServiceHook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The credential of the caller. It cannot be guessed and can be rotated.
+                 * @example 6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn
+                 */
+                token: components["parameters"]["HookToken"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "update_id": 10,
+                 *       "message": {
+                 *         "message_id": 5,
+                 *         "text": "Hello"
+                 *       }
+                 *     }
+                 */
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The call was accepted. The body is what the service expects, usually none. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NothingHere"];
+            405: components["responses"]["HookMethod"];
+            413: components["responses"]["HookTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimitedOrQueueFull"];
+            500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
             507: components["responses"]["StorageFull"];
         };

@@ -30,6 +30,7 @@ export const integrationAuthKindValues = ["api_key","bearer","basic","digest","o
 export const integrationFieldFormatValues = ["host","host_label","json","pem","services"] as const;
 export const stepDiffChangeValues = ["added","removed","changed","moved","renamed"] as const;
 export const triggerStateTypeValues = ["manual","schedule","webhook","event","poll"] as const;
+export const triggerSubscriptionStatusValues = ["pending","active","failing","manual"] as const;
 export const triggerDiffChangeValues = ["added","removed","changed"] as const;
 export const runStatusValues = ["running","succeeded","failed","cancelled"] as const;
 export const runRetryVersionValues = ["pinned","current"] as const;

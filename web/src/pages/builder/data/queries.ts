@@ -1,3 +1,4 @@
+import type { components } from "@/api/schema";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, got, gotOrNull } from "@/api/client";
@@ -79,8 +80,14 @@ export function useTriggerStates(workflow: string) {
 		queryKey: ["workflows", workflow, "triggers"],
 		queryFn: ({ signal }) =>
 			got(api.GET("/v1/workflows/{id}/triggers", { params: { path: { id: workflow } }, signal })),
+		refetchInterval: ({ state }) => (state.data?.data.some(isPending) ? pendingEvery : false),
 	}).data?.data;
 }
+
+/** How often to look whether a service was told where to call, which no event announces. */
+const pendingEvery = 2_000;
+
+const isPending = ({ subscription }: components["schemas"]["TriggerState"]) => subscription?.status === "pending";
 
 /** How often to poll for requests that started no run, because no event announces them. */
 const callsEvery = 4_000;

@@ -11,6 +11,7 @@ import { fullTime, RelativeTime } from "@/ui/time";
 import { useTriggerStates } from "../../data/queries";
 import { useReplayState } from "../../replay/store";
 import { Section } from "../section";
+import { SubscriptionFacts } from "./subscription";
 
 /** TriggerStatus shows when a trigger fires next and what happened last, and tests it. */
 export function TriggerStatus({ trigger }: { trigger: Trigger }) {
@@ -50,6 +51,7 @@ function Facts({ state }: { state: State }) {
 					</>
 				)}
 			</dd>
+			{state.subscription && <SubscriptionFacts subscription={state.subscription} />}
 			{state.last_error && (
 				<>
 					<dt className="text-muted">Error</dt>

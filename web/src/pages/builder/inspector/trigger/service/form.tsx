@@ -7,7 +7,7 @@ import { SchemaForm } from "../../form/form";
 import type { JsonSchema } from "../../form/schema";
 import { Listings } from "../../listed/context";
 
-/** ServiceForm edits a trigger of a service: its connection, its settings and how often it looks. */
+/** ServiceForm edits a trigger of a service: its connection, its settings and, if it looks for what is new, how often. */
 export function ServiceForm({ trigger, pointer }: { trigger: Trigger; pointer: string }) {
 	const editor = useEditor();
 	const format = useFormat();
@@ -40,15 +40,19 @@ export function ServiceForm({ trigger, pointer }: { trigger: Trigger; pointer: s
 					onChange={(name, value) => editor.setField(`${pointer}/with${pointerTo(name)}`, value)}
 				/>
 			</Listings>
-			<SchemaForm
-				name="every"
-				schema={everySchema(format, found.data.every)}
-				root={format}
-				value={trigger as unknown as Record<string, Json>}
-				pointer={pointer}
-				expressions={false}
-				onChange={(name, value) => editor.setField(`${pointer}/${name}`, value)}
-			/>
+			{found.data.every === null ? (
+				<p className="text-muted">The service calls when there is something new.</p>
+			) : (
+				<SchemaForm
+					name="every"
+					schema={everySchema(format, found.data.every)}
+					root={format}
+					value={trigger as unknown as Record<string, Json>}
+					pointer={pointer}
+					expressions={false}
+					onChange={(name, value) => editor.setField(`${pointer}/${name}`, value)}
+				/>
+			)}
 		</>
 	);
 }
