@@ -97,7 +97,7 @@ var rules = []rule{
 	{pkg: "trigger/catalog", may: base + " integration operation trigger trigger/*"},
 	{pkg: "trigger/service", may: base + " action integration integration/authoring operation trigger trigger/poll workflow"},
 	{pkg: "trigger/*", may: base + " action audit auth event file run trigger workflow"},
-	{pkg: "gallery", may: base},
+	{pkg: "gallery", may: base + " workflow"},
 	{pkg: "integration", may: base + " egress /integrations"},
 	{pkg: "integration/authoring", may: base + " integration operation/replay /integrations"},
 	{pkg: "integration/reference", may: base + " integration operation operation/replay"},

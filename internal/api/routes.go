@@ -27,6 +27,7 @@ func (s *Server) register(t *routeTable) {
 	handlePrepared(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/test", auth.Execute, http.StatusCreated, s.testTrigger)
 	handleSlow(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, s.testStep)
 
+	s.registerCatalogs(t)
 	s.registerRuns(t)
 	s.registerConnections(t)
 	s.registerTables(t)
@@ -56,16 +57,6 @@ func (s *Server) register(t *routeTable) {
 	handle(t, "GET /v1/workspaces/{id}", auth.Read, http.StatusOK, s.getWorkspace)
 	handle(t, "PATCH /v1/workspaces/{id}", auth.Admin, http.StatusOK, s.updateWorkspace)
 
-	handle(t, "GET /v1/actions", auth.Read, http.StatusOK, s.listActions)
-	handle(t, "GET /v1/actions/{name}", auth.Read, http.StatusOK, s.getAction)
-
-	handle(t, "GET /v1/templates", auth.Read, http.StatusOK, s.listTemplates)
-	handle(t, "GET /v1/templates/{name}", auth.Read, http.StatusOK, s.getTemplate)
-
-	handle(t, "GET /v1/integrations", auth.Read, http.StatusOK, s.listIntegrations)
-	handle(t, "GET /v1/integrations/{id}", auth.Read, http.StatusOK, s.getIntegration)
-	handle(t, "GET /v1/integrations/{id}/triggers/{trigger}", auth.Read, http.StatusOK, s.getIntegrationTrigger)
-
 	handle(t, "GET /v1/search", auth.Read, http.StatusOK, s.search)
 
 	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)
@@ -78,6 +69,21 @@ func (s *Server) register(t *routeTable) {
 	handle(t, "GET /v1/schemas/integration.json", auth.Public, http.StatusOK, s.integrationSchema)
 	handle(t, "GET "+healthPath, auth.Public, http.StatusOK, s.health)
 	handle(t, "GET "+readyPath, auth.Public, http.StatusOK, s.ready)
+}
+
+// registerCatalogs adds the routes of what is the same for all workspaces: actions,
+// templates and integrations.
+func (s *Server) registerCatalogs(t *routeTable) {
+	handle(t, "GET /v1/actions", auth.Read, http.StatusOK, s.listActions)
+	handle(t, "GET /v1/actions/{name}", auth.Read, http.StatusOK, s.getAction)
+
+	handle(t, "GET /v1/templates", auth.Read, http.StatusOK, s.listTemplates)
+	handle(t, "GET /v1/templates/{name}", auth.Read, http.StatusOK, s.getTemplate)
+	handlePrepared(t, "POST /v1/templates/{name}/workflows", auth.Write, http.StatusCreated, s.useTemplate)
+
+	handle(t, "GET /v1/integrations", auth.Read, http.StatusOK, s.listIntegrations)
+	handle(t, "GET /v1/integrations/{id}", auth.Read, http.StatusOK, s.getIntegration)
+	handle(t, "GET /v1/integrations/{id}/triggers/{trigger}", auth.Read, http.StatusOK, s.getIntegrationTrigger)
 }
 
 // registerRuns adds the routes of runs and their steps.

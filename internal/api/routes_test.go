@@ -121,6 +121,7 @@ var routeBodies = map[string]string{
 	"GET /v1/actions":                                       "-",
 	"GET /v1/templates":                                     "-",
 	"GET /v1/templates/{name}":                              "-",
+	"POST /v1/templates/{name}/workflows":                   "-",
 	"GET /v1/actions/{name}":                                "-",
 	"GET /v1/integrations":                                  "-",
 	"GET /v1/integrations/{id}":                             "-",

@@ -17,6 +17,43 @@ type templateItem struct {
 	FirstRun    bool     `json:"first_run"`
 	Triggers    []string `json:"triggers"`
 	Uses        []string `json:"uses"`
+
+	Inputs []templateInput `json:"inputs"`
+}
+
+type templateInput struct {
+	Name        string           `json:"name"`
+	Type        gallery.Type     `json:"type"`
+	Title       string           `json:"title"`
+	Help        *string          `json:"help"`
+	Required    bool             `json:"required"`
+	Default     json.RawMessage  `json:"default"`
+	Example     *string          `json:"example"`
+	Pattern     *string          `json:"pattern"`
+	Options     []gallery.Option `json:"options"`
+	Integration *string          `json:"integration"`
+	Lists       *templateListing `json:"lists"`
+}
+
+// templateListing says how to list the values of an input with
+// POST /v1/connections/{id}/options.
+type templateListing struct {
+	Operation  *string           `json:"operation"`
+	Trigger    *string           `json:"trigger"`
+	Input      string            `json:"input"`
+	Connection string            `json:"connection"`
+	With       map[string]string `json:"with"`
+}
+
+func showTemplateInput(in gallery.Input) templateInput {
+	out := templateInput{
+		Name: in.Name, Type: in.Type, Title: in.Title, Help: orNull(in.Help), Required: in.Required(), Default: in.Default,
+		Example: orNull(in.Example), Pattern: orNull(in.Pattern), Options: in.Options, Integration: orNull(in.Integration),
+	}
+	if l := in.Lists; l != nil {
+		out.Lists = &templateListing{orNull(l.Operation), orNull(l.Trigger), l.Input, l.Connection, l.With}
+	}
+	return out
 }
 
 type templateBody struct {
@@ -26,7 +63,10 @@ type templateBody struct {
 }
 
 func showTemplate(t gallery.Template) templateItem {
-	return templateItem{t.Name, t.Title, t.Description, t.Category, t.FirstRun, orEmpty(t.Triggers), orEmpty(t.Uses)}
+	return templateItem{
+		t.Name, t.Title, t.Description, t.Category, t.FirstRun, orEmpty(t.Triggers), orEmpty(t.Uses),
+		showAll(t.Inputs, showTemplateInput),
+	}
 }
 
 type listTemplatesRequest struct{ page }
@@ -50,12 +90,41 @@ type templateRequest struct {
 }
 
 func (s *Server) getTemplate(_ context.Context, in *templateRequest) (*reply, error) {
-	found, err := gallery.Find(in.Name)
-	t, err := fault.Found(found, err, func(name string) error {
-		return fault.New(fault.TemplateNotFound, "there is no template %q", name)
-	}, in.Name)
+	t, err := findTemplate(in.Name)
 	if err != nil {
 		return nil, err
 	}
 	return ok(templateBody{showTemplate(t), orObject(t.Payload), t.Source}), nil
+}
+
+func findTemplate(name string) (gallery.Template, error) {
+	found, err := gallery.Find(name)
+	return fault.Found(found, err, func(name string) error {
+		return fault.New(fault.TemplateNotFound, "there is no template %q", name)
+	}, name)
+}
+
+type useTemplateRequest struct {
+	Template string `path:"name"`
+	Body     struct {
+		Name   string                     `json:"name"`
+		Inputs map[string]json.RawMessage `json:"inputs"`
+	} `body:"optional"`
+}
+
+// useTemplate creates a draft from a template with values for its inputs.
+func (s *Server) useTemplate(ctx context.Context, in *useTemplateRequest) (commit, error) {
+	t, err := findTemplate(in.Template)
+	if err != nil {
+		return nil, err
+	}
+	filled, err := t.Fill(in.Body.Name, in.Body.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	create, err := s.Workflows.PrepareImport(ctx, actorOf(ctx), filled.Workflow)
+	if err != nil {
+		return nil, filled.Locate(err)
+	}
+	return commitWorkflow(create, showNewWorkflow), nil
 }

@@ -64,8 +64,8 @@ func (s *fakeServices) requests() string {
 
 var templateHost = regexp.MustCompile(`https://(\w+)\.example\.com`)
 
-// Every template is valid and does what it describes: it is run unchanged, with
-// fakes for the servers it calls.
+// Every template that needs no connection is valid and does what it describes: it is used
+// with the addresses of fakes for the servers it calls. test/services runs the others.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *config.Serve) {
@@ -96,6 +96,7 @@ func TestTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all = slices.DeleteFunc(slices.Clone(all), gallery.Template.Connects)
 	if len(all) != len(outcomes) {
 		t.Errorf("%d templates, %d outcomes", len(all), len(outcomes))
 	}
@@ -111,16 +112,23 @@ func TestTemplates(t *testing.T) {
 			t.Cleanup(listener.Close)
 			w := s.newTestWorkspace(t)
 			w.workflow("other", setStep)
-			w.workflow("wf")
-			w.lenient = true
-			text := templateHost.ReplaceAllString(template.Source, listener.URL+"/$1")
-			// Tests shorten the waits.
-			text = strings.NewReplacer("initial: 1s", "initial: 10ms", "every: 1d", "every: 1s").Replace(text)
-			w.patch("wf", sourcePatch(text))
-			payload := strings.Replace(string(template.Payload), "{", `{"workflow_id": "$other", `, 1)
-			if string(template.Payload) == "{}" {
-				payload = "{}"
+			inputs := map[string]any{}
+			for _, in := range template.Inputs {
+				if in.Required() {
+					inputs[in.Name] = templateHost.ReplaceAllString(in.Example, listener.URL+"/$1")
+				}
+				if in.Type == gallery.Workflow {
+					inputs[in.Name] = w.names["other"]
+				}
 			}
+			made := w.call("POST", "/v1/templates/"+template.Name+"/workflows", jsonText(t, map[string]any{"inputs": inputs})).wantStatus(http.StatusCreated)
+			w.names["wf"] = made.str("id")
+			wantContains(t, made.json(), jsonText(t, map[string]any{"name": template.Title, "description": template.Description, "state": "draft", "source_stale": false}))
+			w.lenient = true
+			// Tests shorten the waits.
+			text := strings.NewReplacer("initial: 1s", "initial: 10ms", "every: 1d", "every: 1s").Replace(made.str("source"))
+			w.patch("wf", sourcePatch(text))
+			payload := string(template.Payload)
 			wait := "wait=20"
 			if want.status == "running" {
 				wait = "wait=1"
@@ -171,11 +179,63 @@ func TestListTemplates(t *testing.T) {
 		t.Errorf("%d templates for the first run, want 3", first)
 	}
 	one := w.call("GET", "/v1/templates/hello", "").wantStatus(http.StatusOK)
-	wantKeys(t, one.object(), "name title description category first_run triggers uses payload source")
+	wantKeys(t, one.object(), "name title description category first_run triggers uses inputs payload source")
 	w.workflow("wf")
 	wantContains(t, w.patch("wf", sourcePatch(one.str("source"))).json(), `{"steps": [{"id": "greet"}, {"id": "tell"}], "source_stale": false}`)
 	w.call("GET", "/v1/templates/none", "").wantStatus(http.StatusNotFound, "template_not_found")
 	if got := slices.Concat(readPages(w.client, "/v1/templates?limit=5", "name")...); !slices.Equal(got, all.column("name")) {
 		t.Errorf("page by page there are %v", got)
 	}
+}
+
+func TestUseTemplate(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	const path = "/v1/templates/poll-items/workflows"
+	inputs := w.call("GET", "/v1/templates/poll-items", "").wantStatus(http.StatusOK)
+	wantContains(t, inputs.json(), `{"inputs": [
+		{"name": "list", "type": "url", "title": "URL of the list", "required": true, "default": null, "example": "https://news.example.com/items",
+		 "pattern": null, "options": null, "integration": null, "lists": null},
+		{"name": "chat", "type": "url"}]}`)
+
+	missing := w.call("POST", path, "").wantStatus(http.StatusBadRequest, "invalid_request")
+	wantContains(t, missing.json(), `{"error": {"details": [
+		{"pointer": "/inputs/list", "message": "is required: URL of the list"},
+		{"pointer": "/inputs/chat", "message": "is required: Webhook of your chat"}]}}`)
+	w.call("POST", path, `{"inputs": {"list": "https://a.test", "chat": "none"}}`).wantStatus(http.StatusBadRequest, "invalid_request")
+	w.call("POST", path, `{"inputs": {"list": "https://a.test", "chat": "https://b.test", "chats": 1}}`).wantStatus(http.StatusBadRequest, "invalid_request")
+	w.call("POST", "/v1/templates/none/workflows", `{}`).wantStatus(http.StatusNotFound, "template_not_found")
+
+	const body = `{"name": "News", "inputs": {"list": "https://a.test/list", "chat": "https://b.test/hook"}}`
+	made := w.call("POST", path, body, "Idempotency-Key", "once").wantStatus(http.StatusCreated)
+	wantContains(t, made.json(), `{"name": "News", "description": "Polls a server every few minutes and starts a run for each new item.", "state": "draft", "version": 1,
+		"triggers": [{"request": {"url": "https://a.test/list"}}], "steps": [{"with": {"url": "https://b.test/hook"}}]}`)
+	if source := made.str("source"); !strings.Contains(source, "# Each new item starts its own run.") {
+		t.Errorf("the comments are gone:\n%s", source)
+	}
+	again := w.call("POST", path, body, "Idempotency-Key", "once").wantStatus(http.StatusCreated)
+	if again.str("id") != made.str("id") {
+		t.Error("the repeated request created another workflow")
+	}
+}
+
+// A problem of the workflow that a value causes is reported for its input.
+func TestUseTemplateLocatesProblems(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	w.lenient = true
+	wrong := w.call("POST", "/v1/templates/nightly-report/workflows",
+		`{"inputs": {"orders": "https://a.test", "chat": "https://b.test", "timezone": "Europe/Nowhere"}}`).wantStatus(http.StatusBadRequest, "invalid_request")
+	if text := wrong.body; !strings.Contains(string(text), `"pointer":"/inputs/timezone"`) {
+		t.Errorf("the error is %s", text)
+	}
+}
+
+func jsonText(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

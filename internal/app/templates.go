@@ -2,9 +2,13 @@ package app
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/action/catalog"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/gallery"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -18,6 +22,8 @@ type Template struct {
 	Title       string `json:"title"`
 	Category    string `json:"category"`
 	Description string `json:"description"`
+
+	Inputs []gallery.Input `json:"inputs"`
 }
 
 // Templates lists the workflow templates.
@@ -25,42 +31,51 @@ func Templates() ([]Template, error) {
 	all, err := gallery.All()
 	out := make([]Template, len(all))
 	for i, t := range all {
-		out[i] = Template{t.Name, t.Title, t.Category, t.Description}
+		out[i] = Template{t.Name, t.Title, t.Category, t.Description, t.Inputs}
 	}
 	return out, err
 }
 
-// NewWorkflow creates a draft, from a template if one is named, and returns its
-// id. The name defaults to the title of the template.
-func (a *Admin) NewWorkflow(ctx context.Context, workspaceID, template, name string) (string, error) {
+// NewWorkflow creates a draft, from a template with values for its inputs if one is
+// named, and returns its id. The name defaults to the title of the template.
+func (a *Admin) NewWorkflow(ctx context.Context, workspaceID, template, name string, inputs map[string]string) (string, error) {
 	actor, err := a.actor(ctx, workspaceID)
 	if err != nil {
 		return "", cliError(err)
-	}
-	wanted := workflow.Import{DefaultName: name}
-	if template != "" {
-		found, err := gallery.Find(template)
-		if err != nil {
-			return "", err
-		}
-		if found == nil {
-			return "", fmt.Errorf("there is no template %q: run `stepmill templates` for a list", template)
-		}
-		if name == "" {
-			wanted.DefaultName = found.Title
-		}
-		text, err := workflow.ReadText(found.Source)
-		if err != nil {
-			return "", cliError(err)
-		}
-		wanted.Patch = workflow.Patch{Description: &found.Description, SetDescription: true, Source: &workflow.SourcePatch{Text: text}}
 	}
 	workflows, err := a.workflows()
 	if err != nil {
 		return "", err
 	}
-	made, err := workflows.Import(ctx, actor, wanted)
-	return made.ID, cliError(err)
+	if template == "" {
+		made, err := workflows.Import(ctx, actor, workflow.Import{DefaultName: name})
+		return made.ID, cliError(err)
+	}
+	found, err := gallery.Find(template)
+	if err != nil {
+		return "", err
+	}
+	if found == nil {
+		return "", fmt.Errorf("there is no template %q: run `stepmill templates` for a list", template)
+	}
+	values := map[string]json.RawMessage{}
+	for name, text := range inputs {
+		values[name] = found.TextValue(name, text)
+	}
+	filled, err := found.Fill(name, values)
+	if err != nil {
+		return "", inputError(err)
+	}
+	made, err := workflows.Import(ctx, actor, filled.Workflow)
+	return made.ID, inputError(filled.Locate(err))
+}
+
+// inputError names inputs as they are given on the command line.
+func inputError(err error) error {
+	if f, ok := fault.As(err); ok && strings.HasPrefix(f.Message, "/inputs/") {
+		return errors.New(strings.ReplaceAll(f.Message, "/inputs/", "--input "))
+	}
+	return cliError(err)
 }
 
 // workflows returns a workflow service whose actions cannot be executed.

@@ -29,15 +29,16 @@ type workflowsCommand struct {
 }
 
 type newWorkflowCommand struct {
-	Template  string `placeholder:"NAME" help:"The template to start from. stepmill templates lists them."`
-	Name      string `help:"The name of the workflow (default: the title of the template)."`
-	Workspace string `placeholder:"ID" help:"The workspace of the workflow (default: the first)."`
+	Template  string            `placeholder:"NAME" help:"The template to start from. stepmill templates lists them."`
+	Name      string            `help:"The name of the workflow (default: the title of the template)."`
+	Input     map[string]string `placeholder:"NAME=VALUE" mapsep:"none" help:"A value for an input of the template. stepmill templates --json lists its inputs. Can be repeated."`
+	Workspace string            `placeholder:"ID" help:"The workspace of the workflow (default: the first)."`
 }
 
 // Run creates a workflow.
 func (c *newWorkflowCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
-		id, err := admin.NewWorkflow(con, c.Workspace, c.Template, c.Name)
+		id, err := admin.NewWorkflow(con, c.Workspace, c.Template, c.Name, c.Input)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
-// Package gallery holds the templates: complete workflows to start from. Each is a
-// file with metadata, followed by the commented source of a workflow. It does not
-// interpret workflows; a test elsewhere validates and runs every template.
+// Package gallery holds the templates: workflows to start from. Each is a file with
+// metadata, which declares the inputs that people fill in, followed by the commented
+// source of a workflow, which refers to them. The package puts values into the source;
+// it does not interpret workflows. Tests elsewhere validate and run every template.
 package gallery
 
 import (
@@ -31,6 +32,10 @@ type Template struct {
 	Uses     []string `json:"-"`
 	// Source is the YAML source of the workflow, without a name.
 	Source string `json:"-"`
+
+	// places has the inputs that the source refers to, by the JSON pointers of the
+	// values that contain them.
+	places map[string][]string
 }
 
 // metadata is the first part of a file.
@@ -42,11 +47,18 @@ type metadata struct {
 	FirstRun bool `json:"first_run"`
 	// Payload is a payload for a first run.
 	Payload json.RawMessage `json:"payload"`
+	// Inputs are what people fill in to use the template, in the order of the form.
+	Inputs []Input `json:"inputs"`
 }
 
 // All returns the templates: those for a first run, then the others by category
 // and title.
 var All = sync.OnceValues(readAll)
+
+// Connects reports whether the template needs a connection.
+func (t Template) Connects() bool {
+	return slices.ContainsFunc(t.Inputs, func(in Input) bool { return in.Type == Connection })
+}
 
 // Find returns the template with the name, or nil if there is none.
 func Find(name string) (*Template, error) {
@@ -89,7 +101,7 @@ func readAll() ([]Template, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := parse(strings.TrimSuffix(entry.Name(), ".yaml"), string(text))
+		t, err := Parse(strings.TrimSuffix(entry.Name(), ".yaml"), string(text))
 		if err != nil {
 			return nil, fmt.Errorf("template %s: %w", entry.Name(), err)
 		}
@@ -106,9 +118,9 @@ func (t Template) order() string {
 	return t.Category + " " + t.Title
 }
 
-// parse splits a file into its metadata and its source, which a line of three
+// Parse reads a file: its metadata and its source, which a line of three
 // dashes separates.
-func parse(name, text string) (Template, error) {
+func Parse(name, text string) (Template, error) {
 	head, source, found := strings.Cut(text, "\n---\n")
 	if !found {
 		return Template{}, fmt.Errorf("the line of three dashes is missing")
@@ -126,8 +138,11 @@ func parse(name, text string) (Template, error) {
 		return t, err
 	}
 	var outline block
-	err = json.Unmarshal(document.JSON, &outline)
+	if err := json.Unmarshal(document.JSON, &outline); err != nil {
+		return t, err
+	}
 	t.Triggers, t.Uses = outline.kinds()
+	err = t.resolveInputs(document.JSON)
 	return t, err
 }
 

@@ -43,10 +43,12 @@ func Decode(data []byte) (*Document, error) {
 	p := &parser{src: normalizeBreaks(data)}
 	p.marked = place{1, 1}
 	if !p.checkCharacters() || !p.document() {
-		return nil, strictjson.Errors{p.err}
+		return nil, asErrors(p.err)
 	}
 	return &Document{JSON: p.out, entries: p.entries}, nil
 }
+
+func asErrors(err *strictjson.Error) error { return strictjson.Errors{err} }
 
 // normalizeBreaks converts every line break to a line feed, as YAML specifies.
 func normalizeBreaks(data []byte) []byte {
@@ -78,6 +80,12 @@ type parser struct {
 	// computed in document order.
 	markedAt int
 	marked   place
+
+	// replace is set to substitute strings. Then edits are the changes of the text,
+	// and replaceErr is the error of replace that ended the parse.
+	replace    Replace
+	edits      []edit
+	replaceErr error
 }
 
 // frame is an open mapping or sequence.
@@ -86,6 +94,7 @@ type frame struct {
 	closer byte
 	count  int
 	inside bool                // within a value, not between two values
+	flow   bool                // in brackets
 	key    string              // of that value
 	keys   []string            // of a mapping, while they are few
 	seen   map[string]struct{} // of a mapping with many keys

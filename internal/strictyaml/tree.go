@@ -43,7 +43,7 @@ func (p *parser) open(at int, opener, closer byte) bool {
 	if len(p.stack) == maxDepth {
 		return p.abort(at, fmt.Sprintf("nesting is deeper than %d levels", maxDepth))
 	}
-	p.stack = append(p.stack, frame{entry: index, closer: closer})
+	p.stack = append(p.stack, frame{entry: index, closer: closer, flow: p.src[at] == opener})
 	p.out = append(p.out, opener)
 	return true
 }
@@ -107,6 +107,11 @@ func (p *parser) endValue() { p.stack[len(p.stack)-1].inside = false }
 func (p *parser) text(at int, text []byte) bool {
 	if _, ok := p.value(at); !ok {
 		return false
+	}
+	if p.replace != nil {
+		if done, ok := p.substitute(at, text); done || !ok {
+			return ok
+		}
 	}
 	p.out = appendText(p.out, text)
 	return true

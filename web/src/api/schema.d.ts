@@ -2870,8 +2870,8 @@ export interface paths {
         };
         /**
          * List templates
-         * @description Returns complete workflows to start from, the same for all workspaces: first those for a first run, then the
-         *     others by category. To use one, create a workflow and set its `source` to that of the template with `PATCH`.
+         * @description Returns workflows to start from, the same for all workspaces: first those for a first run, then the others by
+         *     category. `POST /v1/templates/{name}/workflows` uses one.
          */
         get: operations["listTemplates"];
         put?: never;
@@ -2897,11 +2897,43 @@ export interface paths {
         };
         /**
          * Retrieve a template
-         * @description Returns a template with its source text and a payload for a first run.
+         * @description Returns a template with its inputs, its source text and a payload for a first run.
          */
         get: operations["getTemplate"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates/{name}/workflows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the template.
+                 * @example health-check
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a workflow from a template
+         * @description Creates a draft from a template, with values for the template's inputs. The workflow gets the title of the
+         *     template as its name, unless the body has one, the description of the template, and its text as `source`, with
+         *     comments.
+         *
+         *     `inputs` has a value for each input of the template. One with a default can be left out. A value is inserted as
+         *     one value: it cannot contain an expression. If values are missing or not valid, nothing is created, and
+         *     `details` names every one of them as `/inputs/<name>`.
+         */
+        post: operations["useTemplate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4244,6 +4276,64 @@ export interface components {
             triggers: string[];
             /** @description The actions of its steps. */
             uses: string[];
+            /** @description What to fill in, in the order of a form. */
+            inputs: components["schemas"]["TemplateInput"][];
+        };
+        TemplateInput: {
+            name: string;
+            /**
+             * @description What its value is:
+             *     - `connection`: the name of a connection of `integration`
+             *     - `account`: something that the account of a connection has; a string, a number or a Boolean, as `lists` returns it
+             *     - `string`, `email`, `url`: a line of text
+             *     - `text`: text of several lines
+             *     - `number`, `integer`: a number
+             *     - `choice`: the value of one of `options`
+             *     - `workflow`: the id of a workflow
+             *
+             *     More types may be added.
+             */
+            type: string;
+            title: string;
+            help: string | null;
+            /** @description Whether a value must be given. An input without a default is required. */
+            required: boolean;
+            /** @description The value if none is given. */
+            default: string | number | null;
+            example: string | null;
+            /** @description A regular expression that the whole value must match. */
+            pattern: string | null;
+            options: {
+                value: string;
+                label: string;
+            }[] | null;
+            /** @description The integration of a connection. */
+            integration: string | null;
+            lists: components["schemas"]["TemplateInputListing"] | null;
+        };
+        /**
+         * @description How to list the values of an input of the type `account` with `POST /v1/connections/{id}/options`. Either
+         *     `operation` or `trigger` is set.
+         */
+        TemplateInputListing: {
+            operation: string | null;
+            trigger: string | null;
+            /** @description The input of the operation or the trigger. */
+            input: string;
+            /** @description The input of the template that names the connection. */
+            connection: string;
+            /** @description The other inputs of the operation or the trigger, by name, with the input of the template that each gets its value from. */
+            with: {
+                [key: string]: string;
+            };
+        };
+        TemplateUse: {
+            /** @description The name of the workflow. The default is the title of the template. */
+            name?: string;
+            /** @description Values for the inputs of the template, by name. */
+            inputs?: {
+                [key: string]: string | number | boolean;
+            };
         };
         TemplateList: {
             data: components["schemas"]["TemplateItem"][];
@@ -4257,11 +4347,12 @@ export interface components {
             first_run: boolean;
             triggers: string[];
             uses: string[];
+            inputs: components["schemas"]["TemplateInput"][];
             /** @description A payload for a first run. */
             payload: {
                 [key: string]: unknown;
             };
-            /** @description The YAML text of the workflow, for `source` in `PATCH /v1/workflows/{id}`. */
+            /** @description The YAML text of the workflow. `$(inputs.name)` in it stands for the value of an input. */
             source: string;
         };
         IntegrationCategory: string;
@@ -17224,7 +17315,8 @@ export interface operations {
                      *           "uses": [
                      *             "data.set",
                      *             "log.write"
-                     *           ]
+                     *           ],
+                     *           "inputs": []
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -17278,6 +17370,7 @@ export interface operations {
                      *         "data.set",
                      *         "log.write"
                      *       ],
+                     *       "inputs": [],
                      *       "payload": {
                      *         "name": "Ada"
                      *       },
@@ -17294,6 +17387,71 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    useTemplate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The name of the template.
+                 * @example health-check
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Is the shop up?",
+                 *       "inputs": {
+                 *         "page": "https://shop.example/health",
+                 *         "chat": "https://chat.example/hook"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TemplateUse"];
+            };
+        };
+        responses: {
+            /** @description The new workflow. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            404: components["responses"]["TemplateNotFound"];
+            409: components["responses"]["UpgradeOrIdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["WorkflowInvalidOrKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
         };
     };
     listIntegrations: {

@@ -25,6 +25,7 @@ export const stateGetInputScopeValues = ["workflow","workspace"] as const;
 export const stateIncrementInputScopeValues = ["workflow","workspace"] as const;
 export const stateSetInputScopeValues = ["workflow","workspace"] as const;
 export const concurrencyOnLimitValues = ["queue","drop","cancel_running"] as const;
+export const templateInputTypeValues = ["connection","account","string","text","number","integer","email","url","choice","workflow"] as const;
 export const integrationCategoryValues = ["ai","commerce","communication","crm","data","development","files","finance","marketing","productivity","social","support"] as const;
 export const integrationAuthKindValues = ["api_key","bearer","basic","digest","oauth2","service_account","aws_sigv4","client_certificate"] as const;
 export const integrationFieldFormatValues = ["host","host_label","json","pem","services"] as const;
