@@ -85,7 +85,7 @@ func TestSearch(t *testing.T) {
 			name: "a template is found by its title", request: "GET /v1/search?q=SAY+hello", status: 200,
 			contains: `{"workflows": [], "runs": [], "templates": [{"name": "hello", "title": "Say hello"}]}`,
 			after: func(w *testWorkspace, a *response) {
-				wantKeys(w.t, a.object()["templates"].([]any)[0].(map[string]any), "name title description category first_run triggers uses")
+				wantKeys(w.t, a.object()["templates"].([]any)[0].(map[string]any), "name title description category first_run triggers uses inputs")
 			},
 		},
 		{

@@ -16,6 +16,7 @@ type importWorkflowRequest struct {
 type workflowImport struct {
 	workflowPatch
 	SourceStale bool   `json:"source_stale"`
+	Warnings    any    `json:"warnings"`
 	ID          string `json:"id"`
 	Version     int    `json:"version"`
 	CreatedAt   string `json:"created_at"`

@@ -25,6 +25,7 @@ type workflowBody struct {
 	Pinned      workflow.Pins      `json:"pinned"`
 	Source      *string            `json:"source"`
 	SourceStale bool               `json:"source_stale"`
+	Warnings    []workflow.Problem `json:"warnings"`
 	CreatedAt   string             `json:"created_at"`
 	UpdatedAt   string             `json:"updated_at"`
 }
@@ -34,7 +35,7 @@ func showWorkflow(w workflow.Workflow) *reply {
 		ID: w.ID, Name: w.Name, Description: w.Description, State: w.State, Version: w.Version,
 		Triggers: orEmpty(w.Definition.Triggers), Steps: orEmpty(w.Definition.Steps),
 		Settings: w.Definition.Settings, Layout: w.Layout, Pinned: w.Pinned, Source: w.Source, SourceStale: w.SourceStale,
-		CreatedAt: clock.Format(w.CreatedAt), UpdatedAt: clock.Format(w.UpdatedAt),
+		Warnings: orEmpty(w.Definition.Warnings()), CreatedAt: clock.Format(w.CreatedAt), UpdatedAt: clock.Format(w.UpdatedAt),
 	}).withHeader("ETag", w.ETag())
 }
 
@@ -180,12 +181,14 @@ type validateWorkflowRequest struct {
 type validationBody struct {
 	Valid    bool               `json:"valid"`
 	Problems []workflow.Problem `json:"problems"`
+	Warnings []workflow.Problem `json:"warnings"`
 }
 
 func (b validationBody) locate(document *strictyaml.Document) {
-	for i := range b.Problems {
-		problem := &b.Problems[i]
-		problem.Line, problem.Column, _ = document.At(problem.Pointer)
+	for _, list := range [][]workflow.Problem{b.Problems, b.Warnings} {
+		for i := range list {
+			list[i].Line, list[i].Column, _ = document.At(list[i].Pointer)
+		}
 	}
 }
 
@@ -193,11 +196,11 @@ func (s *Server) validateWorkflow(ctx context.Context, in *validateWorkflowReque
 	if in.Body.Settings.Null {
 		return nil, fault.Field("/settings", "must not be null")
 	}
-	problems, err := s.Workflows.Validate(ctx, actorOf(ctx), in.ID, in.Body.patch())
+	problems, warnings, err := s.Workflows.Validate(ctx, actorOf(ctx), in.ID, in.Body.patch())
 	if err != nil {
 		return nil, err
 	}
-	return ok(validationBody{Valid: len(problems) == 0, Problems: orEmpty(problems)}), nil
+	return ok(validationBody{Valid: len(problems) == 0, Problems: orEmpty(problems), Warnings: orEmpty(warnings)}), nil
 }
 
 type versionItem struct {

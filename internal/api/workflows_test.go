@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const workflowKeys = "id name description state version triggers steps settings layout pinned source source_stale created_at updated_at"
+const workflowKeys = "id name description state version triggers steps settings layout pinned source source_stale warnings created_at updated_at"
 
 func TestCreateWorkflow(t *testing.T) {
 	runScenarios(t, []scenario{

@@ -54,17 +54,18 @@ func (s *Service) PrepareRestore(ctx context.Context, actor auth.Actor, id strin
 }
 
 // Validate checks the stored definition with a patch applied and saves nothing.
-func (s *Service) Validate(ctx context.Context, actor auth.Actor, id string, patch Patch) ([]Problem, error) {
+func (s *Service) Validate(ctx context.Context, actor auth.Actor, id string, patch Patch) (problems, warnings []Problem, err error) {
 	w, err := s.Get(ctx, actor, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	definition := w.Definition.patched(patch)
 	// Do not compile a definition that is too large to be saved.
 	if err := checkSize(actor, definition); err != nil {
-		return []Problem{{Pointer: "/steps", Message: err.Message}}, nil //nolint:nilerr // the problem is the result
+		return []Problem{{Pointer: "/steps", Message: err.Message}}, nil, nil //nolint:nilerr // the problem is the result
 	}
-	return s.check(ctx, actor, w.Definition, &definition)
+	problems, err = s.check(ctx, actor, w.Definition, &definition)
+	return problems, definition.Warnings(), err
 }
 
 // Comparison is the difference between two versions of a workflow.

@@ -50,7 +50,7 @@ export interface paths {
          *
          *     The body is a workflow in its file format: `name`, `description`, `triggers`, `steps`, `settings`, `layout` and
          *     `pinned`. It can also be a response of `GET /v1/workflows/{id}`, in JSON or YAML: the members that belong to the
-         *     original (`id`, `state`, `version`, `created_at`, `updated_at`) are accepted and ignored. Any other member
+         *     original (`id`, `state`, `version`, `warnings`, `created_at`, `updated_at`) are accepted and ignored. Any other member
          *     returns 400 `invalid_request`.
          *
          *     **Source text.** A YAML body is stored as the source text of the workflow, with its comments, up to 262,144
@@ -133,7 +133,8 @@ export interface paths {
          *     **State.** Any state may follow any other, even for a workflow without steps. Becoming `active` emits
          *     `workflow.activated`; becoming `paused` emits `workflow.paused`. Setting the current state again changes nothing
          *     and emits nothing. Triggers fire only while a workflow is `active`. Runs can be started manually while it is
-         *     `active` or `draft`. Pausing does not affect runs in progress.
+         *     `active` or `draft`. Pausing does not affect runs in progress. `warnings` in the response names addresses that
+         *     are left from an example, such as `api.example.com`; a workflow with some can be activated.
          */
         patch: operations["updateWorkflow"];
         trace?: never;
@@ -4193,6 +4194,10 @@ export interface components {
             /** @description Ignored. */
             version?: number;
             /** @description Ignored. */
+            warnings?: {
+                [key: string]: unknown;
+            }[];
+            /** @description Ignored. */
             created_at?: string;
             /** @description Ignored. */
             updated_at?: string;
@@ -4253,6 +4258,11 @@ export interface components {
             source: string | null;
             /** @description Whether the text differs from the workflow because the workflow was changed without it. */
             source_stale: boolean;
+            /**
+             * @description What the current version still has from an example: placeholder addresses below `example.com`, `example.net`
+             *     and `example.org`. They do not keep the workflow from being activated.
+             */
+            warnings: components["schemas"]["ValidationProblem"][];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
         };
@@ -4505,6 +4515,8 @@ export interface components {
             valid: boolean;
             /** @description All problems. Empty if the definition is valid. */
             problems: components["schemas"]["ValidationProblem"][];
+            /** @description What can be saved but will not do what it should, such as a placeholder address of `example.com`. */
+            warnings: components["schemas"]["ValidationProblem"][];
         };
         ValidationProblem: {
             /** @description A JSON Pointer (RFC 6901) into the definition that was validated, such as `/steps/1/needs/0`. */

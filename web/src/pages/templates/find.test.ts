@@ -10,6 +10,7 @@ const template = (name: string, category: string, uses: string[]): TemplateItem 
 	first_run: false,
 	triggers: ["schedule"],
 	uses,
+	inputs: [],
 });
 
 const all = [

@@ -1,6 +1,6 @@
 import { Handle, type NodeProps, type NodeTypes, Position } from "@xyflow/react";
 import { type KeyboardEvent, memo, type ReactNode, useRef } from "react";
-import { graphOf, useEditor, useEditorState, useReadOnly } from "@/pages/builder/state";
+import { graphOf, useEditor, useEditorState, useReadOnly, useWarnings } from "@/pages/builder/state";
 import {
 	FrameNode,
 	frameWords,
@@ -119,7 +119,8 @@ const Step = memo(function Step({ id, selected }: Props) {
 	const problems = useProblemCount(id);
 	const pinned = useEditorState((state) => Object.hasOwn(state.history.present.doc.pinned, id));
 	const runStatus = useRunStatus(id);
-	const warning = warningOf(useConnection(node?.step.connection));
+	const [left] = useWarnings(id);
+	const warning = warningOf(useConnection(node?.step.connection)) ?? left?.message;
 	if (!node) return null;
 	const { step } = node;
 	return (
@@ -183,7 +184,8 @@ const Trigger = memo(function Trigger({ id, selected }: Props) {
 	const trigger = useEditorState(({ history }) => history.present.doc.triggers.find((one) => `@${one.id}` === id));
 	const problems = useProblemCount(id);
 	const connection = typeof trigger?.connection === "string" ? trigger.connection : undefined;
-	const warning = warningOf(useConnection(connection));
+	const [left] = useWarnings(id);
+	const warning = warningOf(useConnection(connection)) ?? left?.message;
 	if (!trigger) return null;
 	const name = triggerName(trigger.type);
 	const words = triggerWords(trigger);

@@ -26,6 +26,28 @@ describe("the problems of a workflow", () => {
 		expect(editor.get()).toMatchObject({ selected: ["a"], side: "settings", target: { field: "/with/message" } });
 	});
 
+	it("are followed by warnings, which an active workflow shows", async () => {
+		const { screen, user, editor } = await renderBuilder(
+			<>
+				<Header />
+				<Notices />
+				<DetailsPanel />
+			</>,
+		);
+		const message = "Step Send the report still has the placeholder address api.example.com";
+		act(() => editor.set({ warnings: [{ pointer: "/steps/0/with/url", message, node: "a" }] }));
+		screen.getByRole("button", { name: "1 warning" });
+		expect(screen.queryByText(/The workflow is active/)).toBeNull();
+		act(() => editor.set({ about: { ...editor.get().about, state: "active" } }));
+		screen.getByText(`The workflow is active. ${message}.`);
+		await user.click(screen.getByRole("button", { name: "Show warnings" }));
+		const list = within(screen.getByRole("region", { name: "Problems" }));
+		await user.click(list.getByRole("button", { name: new RegExp(`with › url Warning: ${message}`) }));
+		expect(editor.get()).toMatchObject({ selected: ["a"], side: "settings", target: { field: "/with/url" } });
+		act(() => editor.set({ problems: [problem] }));
+		screen.getByRole("button", { name: "1 problem" });
+	});
+
 	it("include errors in the YAML, linked to their line", async () => {
 		const { screen, user, editor } = await renderBuilder(
 			<>

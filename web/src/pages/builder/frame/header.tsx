@@ -1,6 +1,14 @@
 import { useMay } from "@/api/session";
 import { useReplay } from "@/pages/builder/replay/replay";
-import { useEditor, useEditorState, useProblemTotal, useReadOnly, useUndo, type View } from "@/pages/builder/state";
+import {
+	useEditor,
+	useEditorState,
+	useProblemTotal,
+	useReadOnly,
+	useUndo,
+	useWarnings,
+	type View,
+} from "@/pages/builder/state";
 import { keyLabels } from "@/shell/keys";
 import { Badge } from "@/ui/badge";
 import { Button, IconButton } from "@/ui/button";
@@ -119,19 +127,22 @@ function Views() {
 function ProblemsButton() {
 	const editor = useEditor();
 	const side = useEditorState((state) => state.side);
-	const count = useProblemTotal();
+	const problems = useProblemTotal();
+	const warnings = useWarnings().length;
 	const open = side === "problems";
+	const count = problems || warnings;
+	const word = problems || !warnings ? "problem" : "warning";
 	return (
 		<Button
 			kind="quiet"
 			aria-pressed={open}
 			onClick={() => editor.open(open ? "settings" : "problems")}
-			className={cx("!px-2", open && "bg-sunken", count > 0 && "!text-failed")}
+			className={cx("!px-2", open && "bg-sunken", problems > 0 ? "!text-failed" : warnings > 0 && "!text-waiting")}
 			title="Problems"
 		>
 			<WarningIcon />
 			<span className="tabular">{count}</span>
-			<span className="sr-only">{count === 1 ? "problem" : "problems"}</span>
+			<span className="sr-only">{count === 1 ? word : `${word}s`}</span>
 		</Button>
 	);
 }

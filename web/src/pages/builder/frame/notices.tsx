@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { ApiError } from "@/api/error";
-import { useEditor, useEditorState } from "@/pages/builder/state";
+import { useEditor, useEditorState, useWarnings } from "@/pages/builder/state";
 import { Button } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { InfoIcon, WarningIcon } from "@/ui/icons";
@@ -15,7 +15,10 @@ export function Notices() {
 	const error = useEditorState((state) => state.saveError);
 	const side = useEditorState((state) => state.side);
 	const mayWrite = useEditorState((state) => state.mayWrite);
+	const active = useEditorState((state) => state.about.state === "active");
+	const warnings = useWarnings();
 	const [mistake] = broken?.errors ?? [];
+	const [warning] = warnings;
 	return (
 		<>
 			{!mayWrite && <Notice>Your role can view this workflow but not change it.</Notice>}
@@ -50,6 +53,18 @@ export function Notices() {
 					}
 				>
 					The YAML has an error in line {mistake.line}: {mistake.message}. This view shows the last valid version.
+				</Notice>
+			)}
+			{active && warning && side !== "problems" && (
+				<Notice
+					actions={
+						<Button small onClick={() => editor.open("problems")}>
+							Show warnings
+						</Button>
+					}
+				>
+					The workflow is active. {warning.message}
+					{warnings.length > 1 && `, and there are ${warnings.length - 1} more warnings`}.
 				</Notice>
 			)}
 			{error && (

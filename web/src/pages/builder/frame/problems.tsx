@@ -1,23 +1,25 @@
 import { nameOf } from "@/pages/builder/command/edit";
-import { useDocument, useEditor, useEditorState, useProblems } from "@/pages/builder/state";
+import { useDocument, useEditor, useEditorState, useProblems, useWarnings } from "@/pages/builder/state";
 import type { Problem } from "@/shared/workflow/model";
+import { cx } from "@/ui/class";
 import { CheckIcon } from "@/ui/icons";
 import { EmptyState } from "@/ui/states";
 import { SideHeader } from "./side-header";
 
 /**
- * Problems lists everything that keeps the workflow from working, with links to the
- * fields. `bare` omits the heading.
+ * Problems lists everything that keeps the workflow from working, and then what will not do
+ * what it should, with links to the fields. `bare` omits the heading.
  */
 export function Problems({ bare = false }: { bare?: boolean }) {
 	const problems = useProblems();
+	const warnings = useWarnings();
 	const mistakes = useEditorState((state) => state.broken?.errors) ?? [];
 	const editor = useEditor();
 	const checking = useEditorState((state) => state.checking);
 	return (
 		<section aria-label="Problems" className="flex min-h-0 flex-1 flex-col">
 			{!bare && <SideHeader title="Problems" lead={checking ? "Checking…" : undefined} />}
-			{problems.length + mistakes.length === 0 ? (
+			{problems.length + warnings.length + mistakes.length === 0 ? (
 				<EmptyState icon={CheckIcon} title="No problems">
 					This workflow is ready to run.
 				</EmptyState>
@@ -39,13 +41,18 @@ export function Problems({ bare = false }: { bare?: boolean }) {
 							<One problem={problem} />
 						</li>
 					))}
+					{warnings.map((warning) => (
+						<li key={`${warning.pointer} ${warning.message}`}>
+							<One problem={warning} warning />
+						</li>
+					))}
 				</ul>
 			)}
 		</section>
 	);
 }
 
-function One({ problem }: { problem: Problem }) {
+function One({ problem, warning = false }: { problem: Problem; warning?: boolean }) {
 	const editor = useEditor();
 	const doc = useDocument();
 	const where = problem.node === undefined ? "Workflow" : nameOf(doc, problem.node);
@@ -56,6 +63,7 @@ function One({ problem }: { problem: Problem }) {
 			field={field}
 			message={problem.message}
 			hint={problem.hint}
+			warning={warning}
 			onClick={() => editor.revealProblem(problem)}
 		/>
 	);
@@ -66,10 +74,12 @@ interface RowProps {
 	field: string;
 	message: string;
 	hint?: string;
+	/** It does not keep the workflow from being saved. */
+	warning?: boolean;
 	onClick: () => void;
 }
 
-function Row({ where, field, message, hint, onClick }: RowProps) {
+function Row({ where, field, message, hint, warning = false, onClick }: RowProps) {
 	return (
 		<button
 			type="button"
@@ -80,7 +90,10 @@ function Row({ where, field, message, hint, onClick }: RowProps) {
 				<span className="min-w-0 truncate font-medium">{where}</span>
 				{field && <span className="min-w-0 truncate font-mono text-12 text-muted">{field}</span>}
 			</span>
-			<span className="break-words text-failed">{message}</span>
+			<span className={cx("break-words", warning ? "text-waiting" : "text-failed")}>
+				{warning && "Warning: "}
+				{message}
+			</span>
 			{hint && <span className="text-12 break-words text-muted">{hint}</span>}
 		</button>
 	);

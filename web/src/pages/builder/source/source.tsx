@@ -2,10 +2,10 @@ import type { Diagnostic } from "@codemirror/lint";
 import { forceLinting } from "@codemirror/lint";
 import { EditorView } from "@codemirror/view";
 import { useDeferredValue, useEffect, useMemo, useRef } from "react";
-import { useEditor, useEditorState, useReadOnly } from "@/pages/builder/state";
+import { useEditor, useEditorState, useReadOnly, useWarnings } from "@/pages/builder/state";
 import type { Editor } from "@/pages/builder/state/editor";
 import { textOf } from "@/pages/builder/state/text";
-import { nodeAt } from "@/shared/workflow/model";
+import { nodeAt, type Problem } from "@/shared/workflow/model";
 import { parse } from "@/shared/workflow/text/content";
 import { pointerAt, rangeAt } from "@/shared/workflow/text/locate";
 import { CodeEditor } from "@/ui/editor";
@@ -17,6 +17,7 @@ export default function Source() {
 	const present = useDeferredValue(useEditorState((state) => state.history.present));
 	const broken = useEditorState((state) => state.broken);
 	const problems = useEditorState((state) => state.problems);
+	const warnings = useWarnings();
 	const view = useRef<EditorView>(undefined);
 	const typing = useRef(false);
 	const text = broken?.text ?? textOf(present);
@@ -29,7 +30,7 @@ export default function Source() {
 	// biome-ignore lint/correctness/useExhaustiveDependencies: lint again when the server's problems arrive
 	useEffect(() => {
 		if (view.current) forceLinting(view.current);
-	}, [problems]);
+	}, [problems, warnings]);
 	return (
 		<div data-surface="text" className="flex h-full flex-col bg-surface">
 			<div className="-m-px min-h-0 flex-1">
@@ -99,15 +100,19 @@ function diagnosticsOf(editor: Editor, text: string): Diagnostic[] {
 			return { from, to: Math.min(text.length, from + 1), severity: "error", message };
 		});
 	}
-	return editor.get().problems.map(({ pointer, message, hint }) => {
-		const { from, to } = rangeAt(read.parsed, pointer);
-		return {
-			from,
-			to: Math.max(from, Math.min(to, endOfLine(text, from))),
-			severity: "error",
-			message: hint ? `${message}\n${hint}` : message,
+	const { problems, warnings } = editor.get();
+	const diagnose =
+		(severity: Diagnostic["severity"]) =>
+		({ pointer, message, hint }: Problem): Diagnostic => {
+			const { from, to } = rangeAt(read.parsed, pointer);
+			return {
+				from,
+				to: Math.max(from, Math.min(to, endOfLine(text, from))),
+				severity,
+				message: hint ? `${message}\n${hint}` : message,
+			};
 		};
-	});
+	return [...problems.map(diagnose("error")), ...warnings.map(diagnose("warning"))];
 }
 
 function endOfLine(text: string, from: number): number {

@@ -65,11 +65,11 @@ export class Checking {
 		const { signal } = this.call;
 		this.editor.set({ checking: true });
 		try {
-			this.verdict = { doc, problems: await this.server.validate(this.editor.id, doc, signal) };
+			this.verdict = { doc, ...(await this.server.validate(this.editor.id, doc, signal)) };
 		} catch (thrown) {
 			// A definition that cannot be parsed returns 400, with the affected fields.
 			const { status, fields } = toApiError(thrown);
-			if (status === 400) this.verdict = { doc, problems: fields };
+			if (status === 400) this.verdict = { doc, problems: fields, warnings: [] };
 		}
 		if (signal.aborted) return;
 		this.editor.set({ checking: false });
@@ -78,6 +78,10 @@ export class Checking {
 
 	private publish(): void {
 		const { doc } = this.editor;
-		this.editor.set({ problems: mergeProblems(doc, localProblems(doc, this.inputs), this.verdict) });
+		const { verdict } = this;
+		this.editor.set({
+			problems: mergeProblems(doc, localProblems(doc, this.inputs), verdict),
+			warnings: mergeProblems(doc, [], verdict && { doc: verdict.doc, problems: verdict.warnings }),
+		});
 	}
 }

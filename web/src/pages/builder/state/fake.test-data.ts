@@ -18,6 +18,7 @@ export function workflow(change: Partial<Schema["Workflow"]> = {}): Schema["Work
 		pinned: {},
 		source: null,
 		source_stale: false,
+		warnings: [],
 		created_at: "2026-11-15T09:00:00.000Z",
 		updated_at: "2026-11-15T09:00:00.000Z",
 		...change,
@@ -40,7 +41,7 @@ export class FakeServer implements Server {
 		this.imports.push(body);
 		return workflow({ id: "wf_2", version: 1, ...(body as Partial<Schema["Workflow"]>) });
 	};
-	validate = async () => [];
+	validate = async () => ({ problems: [], warnings: [] });
 	patch = async (id: string, etag: string, patch: Schema["WorkflowPatch"]) => {
 		this.patches.push({ id, etag, patch: patch as Record<string, unknown> });
 		if (this.error) throw this.error;

@@ -83,6 +83,12 @@ export function useProblems(): readonly Problem[] {
 	return useEditorState((state) => state.problems);
 }
 
+/** useWarnings returns the warnings of one node, or of all. */
+export function useWarnings(node?: string): readonly Problem[] {
+	const all = useEditorState((state) => state.warnings);
+	return useMemo(() => (node === undefined ? all : all.filter((warning) => warning.node === node)), [all, node]);
+}
+
 /** useProblemTotal counts the errors in the text and the problems of the last valid document. */
 export function useProblemTotal(): number {
 	return useEditorState((state) => state.problems.length + (state.broken?.errors.length ?? 0));

@@ -29,6 +29,7 @@ export function initialState(loaded: Tagged, drafts: Drafts, mayWrite: boolean):
 		edge: null,
 		broken,
 		problems: [],
+		warnings: [],
 		checking: false,
 		saving: false,
 		saveError: null,

@@ -66,7 +66,7 @@ export class Saving {
 			return;
 		}
 		this.editor.set({ saveError: error });
-		if (error.fields.length > 0) this.checking.setVerdict({ doc: sent.doc, problems: error.fields });
+		if (error.fields.length > 0) this.checking.setVerdict({ doc: sent.doc, problems: error.fields, warnings: [] });
 		this.editor.announce(`Not saved: ${error.message}`);
 	}
 

@@ -11,7 +11,7 @@ export interface Server {
 	read(id: string): Promise<Tagged>;
 	patch(id: string, etag: string, patch: Schema["WorkflowPatch"]): Promise<Tagged>;
 	import(body: Schema["WorkflowImport"]): Promise<Schema["Workflow"]>;
-	validate(id: string, doc: Doc, signal: AbortSignal): Promise<Verdict["problems"]>;
+	validate(id: string, doc: Doc, signal: AbortSignal): Promise<Pick<Verdict, "problems" | "warnings">>;
 }
 
 export const server: Server = {
@@ -23,7 +23,6 @@ export const server: Server = {
 	import: (body) => got(api.POST("/v1/workflows/import", { body })),
 	validate: async (id, { triggers, steps, settings }, signal) => {
 		const body = { triggers, steps, settings } as unknown as Schema["WorkflowDefinition"];
-		const answer = await got(api.POST("/v1/workflows/{id}/validate", { params: { path: { id } }, body, signal }));
-		return answer.problems;
+		return got(api.POST("/v1/workflows/{id}/validate", { params: { path: { id } }, body, signal }));
 	},
 };

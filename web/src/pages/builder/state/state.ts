@@ -55,6 +55,8 @@ export interface State {
 	readonly edge: string | null;
 	readonly broken: Broken | null;
 	readonly problems: readonly Problem[];
+	/** What will not do what it should, such as an address that is left from an example. */
+	readonly warnings: readonly Problem[];
 	readonly checking: boolean;
 	readonly saving: boolean;
 	readonly saveError: ApiError | null;

@@ -6,7 +6,15 @@ import type { Doc } from "./types";
 /** The problems that the server reported for a document. */
 export interface Verdict {
 	readonly doc: Doc;
-	readonly problems: readonly { readonly pointer: string; readonly message: string; readonly hint?: string }[];
+	readonly problems: readonly Reported[];
+	/** What can be saved but will not do what it should. */
+	readonly warnings: readonly Reported[];
+}
+
+interface Reported {
+	readonly pointer: string;
+	readonly message: string;
+	readonly hint?: string;
 }
 
 /**
@@ -14,7 +22,11 @@ export interface Verdict {
  * After a change it still holds for unchanged steps and triggers; the rest is checked
  * locally.
  */
-export function mergeProblems(doc: Doc, local: readonly Problem[], verdict: Verdict | null): Problem[] {
+export function mergeProblems(
+	doc: Doc,
+	local: readonly Problem[],
+	verdict: Pick<Verdict, "doc" | "problems"> | null,
+): Problem[] {
 	if (!verdict) return [...local];
 	if (sameDefinition(doc, verdict.doc))
 		return verdict.problems.map((problem) => withNode(problem, nodeAt(doc, problem.pointer)));
