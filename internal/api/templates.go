@@ -32,6 +32,7 @@ type templateInput struct {
 	Pattern     *string          `json:"pattern"`
 	Options     []gallery.Option `json:"options"`
 	Integration *string          `json:"integration"`
+	Services    []string         `json:"services"`
 	Lists       *templateListing `json:"lists"`
 }
 
@@ -49,6 +50,7 @@ func showTemplateInput(in gallery.Input) templateInput {
 	out := templateInput{
 		Name: in.Name, Type: in.Type, Title: in.Title, Help: orNull(in.Help), Required: in.Required(), Default: in.Default,
 		Example: orNull(in.Example), Pattern: orNull(in.Pattern), Options: in.Options, Integration: orNull(in.Integration),
+		Services: in.Services,
 	}
 	if l := in.Lists; l != nil {
 		out.Lists = &templateListing{orNull(l.Operation), orNull(l.Trigger), l.Input, l.Connection, l.With}

@@ -195,7 +195,7 @@ func TestUseTemplate(t *testing.T) {
 	inputs := w.call("GET", "/v1/templates/poll-items", "").wantStatus(http.StatusOK)
 	wantContains(t, inputs.json(), `{"inputs": [
 		{"name": "list", "type": "url", "title": "URL of the list", "required": true, "default": null, "example": "https://news.example.com/items",
-		 "pattern": null, "options": null, "integration": null, "lists": null},
+		 "pattern": null, "options": null, "integration": null, "services": null, "lists": null},
 		{"name": "chat", "type": "url"}]}`)
 
 	missing := w.call("POST", path, "").wantStatus(http.StatusBadRequest, "invalid_request")

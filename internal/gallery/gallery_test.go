@@ -168,6 +168,9 @@ steps:
     connection: $(inputs.google)
     with: {spreadsheet: $(inputs.file), sheet: $(inputs.sheet), values: {a: 1}}
 `)
+	if diff := cmp.Diff([]string{"gmail", "google_sheets"}, template.Inputs[0].Services); diff != "" {
+		t.Error(diff)
+	}
 	got := map[string]*gallery.Listing{}
 	for _, in := range template.Inputs {
 		got[in.Name] = in.Lists

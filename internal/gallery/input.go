@@ -43,6 +43,8 @@ type Input struct {
 	Help  string `json:"help"`
 	// Integration is that of a connection.
 	Integration string `json:"integration"`
+	// Services are the integrations that use a connection, sorted.
+	Services []string `json:"-"`
 	// Default is the value of an input that is left out. An input without one is required.
 	Default json.RawMessage `json:"default"`
 	Example string          `json:"example"`

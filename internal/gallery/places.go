@@ -76,6 +76,7 @@ func (s scan) value(value any, path []string, within user) error {
 	case map[string]any:
 		if found, ok := userOf(v); ok {
 			within = found
+			s.serve(found)
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if strings.Contains(name, "$(inputs") {
@@ -87,6 +88,17 @@ func (s scan) value(value any, path []string, within user) error {
 		}
 	}
 	return nil
+}
+
+// serve notes that a step or a trigger uses its connection.
+func (s scan) serve(u user) {
+	service, _, isService := strings.Cut(u.operation+u.trigger, ".")
+	in := s.declared[u.connection]
+	if in == nil || !isService || slices.Contains(in.Services, service) {
+		return
+	}
+	in.Services = append(in.Services, service)
+	slices.Sort(in.Services)
 }
 
 // userOf returns the step or the trigger that an object is.

@@ -4319,6 +4319,8 @@ export interface components {
             }[] | null;
             /** @description The integration of a connection. */
             integration: string | null;
+            /** @description The integrations that use a connection, such as `gmail` of one of `google`. */
+            services: string[] | null;
             lists: components["schemas"]["TemplateInputListing"] | null;
         };
         /**

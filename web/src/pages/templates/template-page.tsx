@@ -1,5 +1,5 @@
 import { useParams } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useMay } from "@/api/session";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
@@ -10,7 +10,8 @@ import { Page, PageHeader } from "@/ui/page";
 import { ErrorState, Skeleton, SkeletonRows } from "@/ui/states";
 import { Card } from "@/ui/table";
 import { type Template, useTemplate } from "./data";
-import { useImportTemplate } from "./import-template";
+import { UseDialog } from "./use-dialog";
+import { useCreate } from "./use-template";
 
 // The graph needs the parser and the layout of the builder, so it is loaded separately.
 const Picture = lazy(() => import("./template-graph").then(({ TemplateGraph: Picture }) => ({ default: Picture })));
@@ -33,8 +34,9 @@ function Back() {
 
 function TemplateContent({ template }: { template: Template }) {
 	const write = useMay("write");
-	const use = useImportTemplate();
-	const { title, description, category, triggers, uses, source, payload } = template;
+	const [asking, setAsking] = useState(false);
+	const create = useCreate(template.name, false);
+	const { title, description, category, triggers, uses, inputs, source, payload } = template;
 	return (
 		<Page>
 			<PageHeader
@@ -42,7 +44,12 @@ function TemplateContent({ template }: { template: Template }) {
 				lead={<Back />}
 				actions={
 					write && (
-						<Button kind="primary" icon={PlusIcon} busy={use.isPending} onClick={() => use.mutate({ title, source })}>
+						<Button
+							kind="primary"
+							icon={PlusIcon}
+							busy={create.isPending}
+							onClick={() => (inputs.length > 0 ? setAsking(true) : create.mutate({}))}
+						>
 							Use this template
 						</Button>
 					)
@@ -59,6 +66,19 @@ function TemplateContent({ template }: { template: Template }) {
 					))}
 				</span>
 			</div>
+			{asking && <UseDialog template={template} onClose={() => setAsking(false)} />}
+			{inputs.length > 0 && (
+				<Section name="What it asks for">
+					<ul className="flex list-disc flex-col gap-1 pl-5">
+						{inputs.map((input) => (
+							<li key={input.name} className="break-words">
+								{input.title}
+								{input.help && <span className="text-muted">: {input.help}</span>}
+							</li>
+						))}
+					</ul>
+				</Section>
+			)}
 			<Card className="bg-canvas! p-4">
 				<Suspense fallback={<Skeleton className="h-64 w-full" />}>
 					<Picture source={source} />

@@ -10,8 +10,8 @@ import {
 	useActions as useOwnActions,
 } from "@/pages/builder/picker/actions";
 import { useDocument } from "@/pages/builder/state";
+import type { JsonSchema } from "@/shared/listed/schema";
 import { allSteps, isServiceTrigger, type JsonObject } from "@/shared/workflow/model";
-import type { JsonSchema } from "../inspector/form/schema";
 
 const forever = { staleTime: Number.POSITIVE_INFINITY };
 

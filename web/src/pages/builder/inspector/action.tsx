@@ -1,6 +1,8 @@
 import { useState } from "react";
 import type { Schema } from "@/api/client";
 import { useEditor, useReadOnly } from "@/pages/builder/state";
+import { Listings } from "@/shared/listed/context";
+import type { JsonSchema } from "@/shared/listed/schema";
 import {
 	change,
 	type Doc,
@@ -18,8 +20,6 @@ import { useActions } from "../data/queries";
 import { ConnectionField } from "./connection";
 import { useProblem } from "./form/context";
 import { SchemaForm } from "./form/form";
-import type { JsonSchema } from "./form/schema";
-import { Listings } from "./listed/context";
 
 /** ActionForm edits the action of a step and its input. */
 export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "react";
 import { type Selected, useEditorState, useReadOnly, useSelected } from "@/pages/builder/state";
+import type { JsonSchema } from "@/shared/listed/schema";
 import { triggerInfo } from "@/shared/triggers";
 import { isBlock, type Step, triggerNode } from "@/shared/workflow/model";
 import { EmptyState } from "@/ui/states";
@@ -7,7 +8,6 @@ import { useActions } from "../data/queries";
 import { ActionForm } from "./action";
 import { useFieldFocus } from "./focus";
 import { firstEmpty, planForm } from "./form/plan";
-import type { JsonSchema } from "./form/schema";
 import { Heading } from "./heading";
 import { LoopForm } from "./loop";
 import { StepOptions } from "./options";

@@ -1,4 +1,5 @@
 import { useDocument, useEditor } from "@/pages/builder/state";
+import type { JsonSchema } from "@/shared/listed/schema";
 import { find, negatedBy, otherwiseOf, type Step, title } from "@/shared/workflow/model";
 import { Field, TextInput } from "@/ui/field";
 import { useFormat } from "../data/queries";
@@ -7,7 +8,6 @@ import { useProblem } from "./form/context";
 import { SchemaField } from "./form/field";
 import { SchemaForm } from "./form/form";
 import { planField } from "./form/plan";
-import type { JsonSchema } from "./form/schema";
 import { Needs } from "./needs";
 import { Section } from "./section";
 

@@ -11,7 +11,7 @@ import type { FieldProps, NestingProps } from "./props";
 import { VariantsControl } from "./variants";
 import { WorkflowControl } from "./workflow";
 
-const ListedControl = lazy(() => import("../listed/control"));
+const ListedControl = lazy(() => import("@/shared/listed/control"));
 const FieldsControl = lazy(() => import("../listed/fields"));
 
 /** Control renders the control for a plain value. */

@@ -1,10 +1,11 @@
 import { useState } from "react";
+import { isEmpty } from "@/shared/listed/field";
+import type { JsonSchema } from "@/shared/listed/schema";
 import { pointer as pointerTo } from "@/shared/workflow/model";
 import { ChevronDownIcon, ChevronRightIcon } from "@/ui/icons";
 import { SchemaField } from "./field";
-import { type FieldPlan, isEmpty, planForm } from "./plan";
+import { type FieldPlan, planForm } from "./plan";
 import type { SchemaFormProps } from "./props";
-import type { JsonSchema } from "./schema";
 
 /** The forms whose options are expanded, until the tab is closed. */
 const opened = new Set<string>();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { firstEmpty, planField, planForm, planMembers, words } from "./plan";
-import type { JsonSchema } from "./schema";
+import { words } from "@/shared/listed/field";
+import type { JsonSchema } from "@/shared/listed/schema";
+import { firstEmpty, planField, planForm, planMembers } from "./plan";
 
 const request: JsonSchema = {
 	type: "object",

@@ -1,5 +1,6 @@
+import { isEmpty, type Listed, listedBy, wholeOf, words } from "@/shared/listed/field";
+import { type Choice, type JsonSchema, narrow, resolve, typesOf } from "@/shared/listed/schema";
 import type { Json } from "@/shared/workflow/model";
-import { type Choice, type JsonSchema, narrow, resolve, typesOf } from "./schema";
 
 // Decides which controls a form shows for a schema, and in which order.
 
@@ -60,16 +61,6 @@ export interface FieldPlan {
 	readonly literal?: boolean;
 }
 
-/** What lists the values of an input, or the members of an object. */
-export interface Listed {
-	/** The operation that lists. */
-	readonly operation: string;
-	/** The inputs that decide what is listed, and those of them without which nothing is. */
-	readonly dependsOn: readonly string[];
-	readonly needs: readonly string[];
-	readonly searchable: boolean;
-}
-
 export interface FormPlan {
 	readonly main: readonly FieldPlan[];
 	/** Fields shown on demand. */
@@ -110,7 +101,7 @@ export function planMembers(schema: JsonSchema, root: JsonSchema, value?: unknow
 export function planField(name: string, schema: JsonSchema, root: JsonSchema, required: boolean): FieldPlan {
 	const known = resolve(schema, root);
 	const kind = kindOf(name, known);
-	const operation = known["x-options"] ?? known["x-fields"];
+	const listed = listedBy(known);
 	const example = known.examples?.[0];
 	return {
 		name,
@@ -127,18 +118,9 @@ export function planField(name: string, schema: JsonSchema, root: JsonSchema, re
 		...(kind === "map" && mapItems(known, root)),
 		...(kind === "variants" && { variants: variantsOf(known, root) }),
 		...(kind === "object" && { schema: known }),
-		...(operation !== undefined && { listed: listedBy(operation, known) }),
+		...(listed && { listed }),
 		...(known["x-choices"] && { choices: known["x-choices"] }),
 		...(known["x-literal"] !== undefined && { literal: true }),
-	};
-}
-
-function listedBy(operation: string, schema: JsonSchema): Listed {
-	return {
-		operation,
-		dependsOn: schema["x-depends-on"] ?? [],
-		needs: schema["x-needs"] ?? [],
-		searchable: schema["x-searchable"] ?? false,
 	};
 }
 
@@ -181,10 +163,9 @@ function placeholderOf(standard: Json | undefined, example: Json | undefined): {
 }
 
 function bounds(schema: JsonSchema): Partial<FieldPlan> {
+	const whole = wholeOf(schema);
 	return {
-		...(typesOf(schema).some((type) => type === "integer" || type === "number") && {
-			whole: typesOf(schema).includes("integer"),
-		}),
+		...(whole !== undefined && { whole }),
 		...(schema.minimum !== undefined && { minimum: schema.minimum }),
 		...(schema.maximum !== undefined && { maximum: schema.maximum }),
 	};
@@ -215,29 +196,7 @@ function variantsOf(schema: JsonSchema, root: JsonSchema): { label: string; sche
 	});
 }
 
-const initials: Readonly<Record<string, string>> = {
-	url: "URL",
-	id: "ID",
-	json: "JSON",
-	html: "HTML",
-	sql: "SQL",
-	cc: "CC",
-	github: "GitHub",
-	hmac: "HMAC",
-};
-
-/** A field name as a label: follow_redirects becomes "Follow redirects". */
-export function words(name: string): string {
-	const all = name.split("_").map((word) => initials[word] ?? word);
-	const text = all.join(" ");
-	return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** The first empty required field, which gets the focus after a step is added. */
 export function firstEmpty(fields: readonly FieldPlan[], value: Readonly<Record<string, unknown>>): string | undefined {
 	return fields.find((field) => field.required && isEmpty(value[field.name]))?.name;
-}
-
-export function isEmpty(value: unknown): boolean {
-	return value === undefined || value === null || value === "";
 }

@@ -1,7 +1,7 @@
 import type { ComponentType } from "react";
+import type { JsonSchema } from "@/shared/listed/schema";
 import type { Json, JsonObject } from "@/shared/workflow/model";
 import type { FieldPlan } from "./plan";
-import type { JsonSchema } from "./schema";
 
 export interface FieldProps {
 	plan: FieldPlan;

@@ -1,9 +1,9 @@
 import { type ComponentType, useState } from "react";
+import { type JsonSchema, typesOf } from "@/shared/listed/schema";
 import { isObject, type Json } from "@/shared/workflow/model";
 import { NativeSelect } from "@/ui/field";
 import { planField } from "./plan";
 import type { NestingProps } from "./props";
-import { type JsonSchema, typesOf } from "./schema";
 
 interface VariantsControlProps extends NestingProps {
 	/** Edits the value with the selected variant. */

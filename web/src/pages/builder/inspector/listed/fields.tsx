@@ -1,5 +1,7 @@
 import { type FormEvent, useState } from "react";
 import { toApiError } from "@/api/error";
+import { type Member, memberSchema, unlisted } from "@/shared/listed/model";
+import { type Listing, useListing } from "@/shared/listed/use-listing";
 import { isObject, type Json, type JsonObject, pointer as pointerTo } from "@/shared/workflow/model";
 import { Button, IconButton, Spinner } from "@/ui/button";
 import { FieldContext, TextInput } from "@/ui/field";
@@ -9,8 +11,6 @@ import { keepsFocus } from "@/ui/suggest";
 import { ValueControl } from "../form/any";
 import { MapControl } from "../form/map";
 import type { NestingProps } from "../form/props";
-import { type Member, memberSchema, unlisted } from "./model";
-import { type Listing, useListing } from "./use-listing";
 
 /**
  * FieldsControl edits an object whose members the account of the connection has, such as the columns of a sheet.

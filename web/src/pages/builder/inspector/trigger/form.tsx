@@ -1,10 +1,10 @@
 import { useEditor } from "@/pages/builder/state";
+import type { JsonSchema } from "@/shared/listed/schema";
 import { triggerInfo } from "@/shared/triggers";
 import { type Json, type Trigger, triggerNode } from "@/shared/workflow/model";
 import { SkeletonRows } from "@/ui/states";
 import { useFormat } from "../../data/queries";
 import { SchemaForm } from "../form/form";
-import type { JsonSchema } from "../form/schema";
 import { Heading } from "../heading";
 import type { TriggerEditor } from "./editor";
 import { triggerEditor } from "./editors";

@@ -1,11 +1,11 @@
 import { useEditor } from "@/pages/builder/state";
+import { Listings } from "@/shared/listed/context";
+import type { JsonSchema } from "@/shared/listed/schema";
 import { isObject, type Json, pointer as pointerTo, type Trigger } from "@/shared/workflow/model";
 import { ErrorState, SkeletonRows } from "@/ui/states";
 import { useFormat, useServiceTrigger } from "../../../data/queries";
 import { ConnectionField } from "../../connection";
 import { SchemaForm } from "../../form/form";
-import type { JsonSchema } from "../../form/schema";
-import { Listings } from "../../listed/context";
 
 /** ServiceForm edits a trigger of a service: its connection, its settings and, if it looks for what is new, how often. */
 export function ServiceForm({ trigger, pointer }: { trigger: Trigger; pointer: string }) {

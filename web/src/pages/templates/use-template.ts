@@ -1,14 +1,15 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { importText } from "@/shared/workflow/import";
-import type { Template } from "./data";
+import type { Schema } from "@/api/client";
+import { createFromTemplate } from "@/shared/workflow/template";
 
-/** useImportTemplate creates a draft from a template and opens it. */
-export function useImportTemplate() {
+/** useCreate creates a draft from a template and opens it. `quiet`: the caller shows errors. */
+export function useCreate(template: string, quiet: boolean) {
 	const navigate = useNavigate();
 	const client = useQueryClient();
 	return useMutation({
-		mutationFn: ({ title, source }: Pick<Template, "title" | "source">) => importText(source, title),
+		mutationFn: (body: Schema["TemplateUse"]) => createFromTemplate(template, body),
+		meta: { quiet },
 		onSuccess: ({ id }) => {
 			void client.invalidateQueries({ queryKey: ["workflows"] });
 			return navigate({ to: "/workflows/$id", params: { id } });

@@ -5,8 +5,8 @@ import { useMay } from "@/api/session";
 import { useConnection } from "@/shared/connections/data";
 import { useDebounced } from "@/shared/search/use-search";
 import type { JsonObject } from "@/shared/workflow/model";
-import type { FieldPlan, Listed } from "../form/plan";
 import { ListingContext } from "./context";
+import type { Listed, ListedField } from "./field";
 import { blockedBy, dependencies, inputPath } from "./model";
 
 /** What is known about a list. */
@@ -38,7 +38,7 @@ interface Asked {
  * useListing lists what an input can have in the account of the step's connection. Lists are kept while the builder is
  * open. Nothing is asked for an input before it is wanted.
  */
-export function useListing(plan: FieldPlan, pointer: string, wanted: boolean, search = ""): Listing {
+export function useListing(plan: ListedField, pointer: string, wanted: boolean, search = ""): Listing {
 	const owner = useContext(ListingContext);
 	const write = useMay("write");
 	const connection = useConnection(owner?.connection);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Listed } from "../form/plan";
-import type { JsonSchema } from "../form/schema";
+import type { Listed } from "./field";
 import {
 	blockedBy,
 	choiceOf,
@@ -12,6 +11,7 @@ import {
 	named,
 	typed,
 } from "./model";
+import type { JsonSchema } from "./schema";
 
 const listed: Listed = {
 	operation: "list_columns",

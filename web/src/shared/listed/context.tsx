@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useState } from "react";
 import type { JsonObject } from "@/shared/workflow/model";
-import type { JsonSchema } from "../form/schema";
+import type { JsonSchema } from "./schema";
 
 /** The step or the trigger whose inputs are filled from the account of its connection. */
 export interface ListingOwner {

@@ -1,7 +1,7 @@
 import { spans } from "@/shared/workflow/expression/template";
 import type { Json, JsonObject } from "@/shared/workflow/model";
-import { isEmpty, type Listed, words } from "../form/plan";
-import type { Choice, JsonSchema } from "../form/schema";
+import { isEmpty, type Listed, words } from "./field";
+import type { Choice, JsonSchema } from "./schema";
 
 /** The path of an input as the API names it: entries of lists have no part in it. */
 export function inputPath(pointer: string, base: string): string {

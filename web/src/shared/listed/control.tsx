@@ -1,15 +1,24 @@
 import { useContext, useState } from "react";
+import type { Json } from "@/shared/workflow/model";
 import { SuggestInput, type Suggestion } from "@/ui/suggest";
-import type { FieldPlan } from "../form/plan";
-import type { FieldProps } from "../form/props";
-import type { Choice } from "../form/schema";
 import { ListingContext } from "./context";
+import type { ListedField } from "./field";
 import { choiceOf, inputPath, matching, named, textOf, typed } from "./model";
+import type { Choice } from "./schema";
 import { ListState } from "./state";
 import { type Listing, useListing } from "./use-listing";
 
+interface ListedControlProps {
+	plan: ListedField;
+	value: Json | undefined;
+	/** undefined removes the value. */
+	onChange: (value: Json | undefined) => void;
+	/** From the root of the document. */
+	pointer: string;
+}
+
 /** ListedControl edits a value that can be chosen from a list: of the account of the connection, or a known one. */
-export default function ListedControl({ plan, value, onChange, pointer }: FieldProps) {
+export default function ListedControl({ plan, value, onChange, pointer }: ListedControlProps) {
 	const [open, setOpen] = useState(false);
 	const [text, setText] = useState<string | null>(null);
 	// What was found by searching need not be in the list.
@@ -71,7 +80,7 @@ interface Choices extends Listing {
 }
 
 /** useChoices returns the values to choose from. If the list is too long for that, the service searches it. */
-function useChoices(plan: FieldPlan, pointer: string, wanted: boolean, text: string): Choices {
+function useChoices(plan: ListedField, pointer: string, wanted: boolean, text: string): Choices {
 	const all = useListing(plan, pointer, wanted);
 	const search = plan.listed?.searchable && all.list?.more ? text.trim() : "";
 	const searched = useListing(plan, pointer, wanted && search !== "", search);
