@@ -52,6 +52,8 @@ type Input struct {
 	Pattern string `json:"pattern"`
 	// Options are the values of a choice.
 	Options []Option `json:"options"`
+	// Value is the type of an Account value that is no string: integer.
+	Value string `json:"value"`
 	// Lists says what lists the values of an input of the type Account.
 	Lists *Listing `json:"-"`
 }
@@ -96,6 +98,8 @@ func (in Input) declared() error {
 		return fmt.Errorf("input %s: a connection, and nothing else, has an integration", in.Name)
 	case isChoice != (len(in.Options) > 0):
 		return fmt.Errorf("input %s: a choice, and nothing else, has options", in.Name)
+	case in.Value != "" && (in.Type != Account || in.Value != "integer"):
+		return fmt.Errorf("input %s: only the value of an account can be an integer", in.Name)
 	}
 	if _, err := regexp.Compile(in.Pattern); err != nil {
 		return fmt.Errorf("input %s: %w", in.Name, err)

@@ -197,7 +197,8 @@ func (u user) listing(name string, path []string) *Listing {
 // TextValue returns the JSON of a value that was entered as text.
 func (t *Template) TextValue(name, text string) json.RawMessage {
 	for _, in := range t.Inputs {
-		if in.Name == name && (in.Type == Number || in.Type == Integer) && json.Valid([]byte(text)) {
+		isNumber := in.Type == Number || in.Type == Integer || in.Value == "integer"
+		if in.Name == name && isNumber && json.Valid([]byte(text)) {
 			return json.RawMessage(text)
 		}
 	}
