@@ -200,8 +200,8 @@ func TestUseTemplate(t *testing.T) {
 
 	missing := w.call("POST", path, "").wantStatus(http.StatusBadRequest, "invalid_request")
 	wantContains(t, missing.json(), `{"error": {"details": [
-		{"pointer": "/inputs/list", "message": "is required: URL of the list"},
-		{"pointer": "/inputs/chat", "message": "is required: Webhook of your chat"}]}}`)
+		{"pointer": "/inputs/list", "message": "is required"},
+		{"pointer": "/inputs/chat", "message": "is required"}]}}`)
 	w.call("POST", path, `{"inputs": {"list": "https://a.test", "chat": "none"}}`).wantStatus(http.StatusBadRequest, "invalid_request")
 	w.call("POST", path, `{"inputs": {"list": "https://a.test", "chat": "https://b.test", "chats": 1}}`).wantStatus(http.StatusBadRequest, "invalid_request")
 	w.call("POST", "/v1/templates/none/workflows", `{}`).wantStatus(http.StatusNotFound, "template_not_found")

@@ -88,7 +88,7 @@ func (t *Template) values(given map[string]json.RawMessage) (values, error) {
 			raw = in.Default
 		}
 		if raw == nil {
-			problems = append(problems, in.errorf("is required: %s", in.Title))
+			problems = append(problems, in.errorf("is required"))
 			continue
 		}
 		value, err := in.decode(raw)

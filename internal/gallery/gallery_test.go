@@ -89,7 +89,7 @@ func TestFillNamesInputs(t *testing.T) {
   - {name: call, type: workflow, title: Workflow, default: wf_01m7f9hb3mevr88y42wdngtn4v}
 `, source+"  - {id: rest, uses: data.set, with: {values: [$(inputs.mail), $(inputs.page), $(inputs.kind), $(inputs.code), $(inputs.call)]}}\n")
 	for _, tc := range []struct{ given, want string }{
-		{`{}`, "/inputs/slack: is required: Slack; /inputs/channel: is required: Channel"},
+		{`{}`, "/inputs/slack: is required; /inputs/channel: is required"},
 		{`{"slack": "team", "channel": "#a", "chanel": 1}`, `/inputs/chanel: is not an input of this template (did you mean "channel"?)`},
 		{`{"slack": "", "channel": "#a"}`, "/inputs/slack: must not be empty"},
 		{`{"slack": null, "channel": "#a"}`, "/inputs/slack: must not be null"},

@@ -18,7 +18,7 @@ interface AccountInputProps {
 
 /** AccountInput chooses something that the account of a connection has, as the builder does in a step. */
 export function AccountInput({ input, values, connection, onChange }: AccountInputProps) {
-	const { lists, name, title, example } = input;
+	const { lists, name, title } = input;
 	const schema = useInputSchema(lists);
 	const value = values[name];
 	const own = schema && memberAt(schema, lists?.input ?? "");
@@ -30,7 +30,7 @@ export function AccountInput({ input, values, connection, onChange }: AccountInp
 	const field: ListedField = {
 		label: title,
 		kind: "listed",
-		...(example !== null && { placeholder: `such as ${example}` }),
+		placeholder: "Choose one, or enter a value",
 		...(listed && { listed }),
 		...(whole !== undefined && { whole }),
 	};
