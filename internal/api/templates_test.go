@@ -219,18 +219,6 @@ func TestUseTemplate(t *testing.T) {
 	}
 }
 
-// A problem of the workflow that a value causes is reported for its input.
-func TestUseTemplateLocatesProblems(t *testing.T) {
-	t.Parallel()
-	w := newTestWorkspace(t)
-	w.lenient = true
-	wrong := w.call("POST", "/v1/templates/nightly-report/workflows",
-		`{"inputs": {"orders": "https://a.test", "chat": "https://b.test", "timezone": "Europe/Nowhere"}}`).wantStatus(http.StatusBadRequest, "invalid_request")
-	if text := wrong.body; !strings.Contains(string(text), `"pointer":"/inputs/timezone"`) {
-		t.Errorf("the error is %s", text)
-	}
-}
-
 func jsonText(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
