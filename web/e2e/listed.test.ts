@@ -157,6 +157,29 @@ test("a trigger of a service is added and filled in from the account", async () 
 	watched.check();
 });
 
+// No service can be reached from here, so this one cannot be told; test/services tests the rest.
+longTest("a trigger says why its service does not call", async () => {
+	const { page } = watched;
+	await server.call("POST", "/v1/connections", {
+		name: "my-bot",
+		integration: "telegram",
+		auth: "api_key",
+		fields: { token: "123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw" },
+	});
+	const { id } = await server.call("POST", "/v1/workflows", { name: "Bot" });
+	await server.call("PATCH", `/v1/workflows/${id}`, {
+		triggers: [{ id: "bot", type: "telegram.new_message", connection: "my-bot" }],
+		steps: [{ id: "note", uses: "log.write", with: { message: "Hi" } }],
+		state: "active",
+	});
+	await page.goto(`/workflows/${id}?step=@bot`);
+	await page.getByText("The service calls when there is something new.").waitFor();
+	await page.getByText("It could not be told where to call. This is tried again.").waitFor();
+	await page.getByText(/set --public-url to an https URL/).waitFor();
+	await shoot(page, "trigger-called");
+	watched.check();
+});
+
 test("a list that cannot be read takes nothing away", async () => {
 	const { page } = watched;
 	watched.expect("422");

@@ -1,7 +1,7 @@
-import type { components } from "@/api/schema";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, got, gotOrNull } from "@/api/client";
+import type { components } from "@/api/schema";
 import { useLiveQueries } from "@/live/hooks";
 import {
 	foreignNames,

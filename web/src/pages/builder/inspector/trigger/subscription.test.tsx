@@ -69,14 +69,23 @@ it("says that the service calls, and asks for no interval", async () => {
 });
 
 it("says why the service could not be told", async () => {
-	const last_error = { at: "2026-11-18T09:00:00Z", code: "invalid", message: "Telegram: An HTTPS URL must be provided" };
+	const last_error = {
+		at: "2026-11-18T09:00:00Z",
+		code: "invalid",
+		message: "Telegram: An HTTPS URL must be provided",
+	};
 	await render({ ...state, subscription: { ...subscription, status: "failing", last_error } });
 	expect(await screen.findByText(/could not be told where to call/)).toBeTruthy();
 	expect(await screen.findByText("Telegram: An HTTPS URL must be provided")).toBeTruthy();
 });
 
 it("shows the URL that people have to enter at the service, and where", async () => {
-	const manual = { ...subscription, status: "manual", url: "https://one.example/service-hooks/x", setup: "Your app → Events" };
+	const manual = {
+		...subscription,
+		status: "manual",
+		url: "https://one.example/service-hooks/x",
+		setup: "Your app → Events",
+	};
 	await render({ ...state, subscription: manual });
 	expect(await screen.findByText("https://one.example/service-hooks/x")).toBeTruthy();
 	expect(await screen.findByText("Your app → Events")).toBeTruthy();
