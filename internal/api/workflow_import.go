@@ -15,12 +15,12 @@ type importWorkflowRequest struct {
 // of the original, such as its id, are ignored.
 type workflowImport struct {
 	workflowPatch
-	SourceStale bool   `json:"source_stale"`
-	Warnings    any    `json:"warnings"`
-	ID          string `json:"id"`
-	Version     int    `json:"version"`
-	CreatedAt   string `json:"created_at"`
-	UpdatedAt   string `json:"updated_at"`
+	SourceStale bool             `json:"source_stale"`
+	Warnings    []map[string]any `json:"warnings"`
+	ID          string           `json:"id"`
+	Version     int              `json:"version"`
+	CreatedAt   string           `json:"created_at"`
+	UpdatedAt   string           `json:"updated_at"`
 }
 
 func (s *Server) importWorkflow(ctx context.Context, in *importWorkflowRequest) (commit, error) {

@@ -84,10 +84,10 @@ func (s *Store) subscribe(tx *transaction, w workflow.Workflow, armed []workflow
 
 // unsubscribe makes the subscriptions due that a workflow needed before and does not need
 // any more. Other workflows may still need them.
-func (s *Store) unsubscribe(tx *transaction, before, now []string) error {
+func (s *Store) unsubscribe(tx *transaction, workspaceID string, before, now []string) error {
 	gone := slices.DeleteFunc(slices.Clone(before), func(target string) bool { return slices.Contains(now, target) })
 	for _, target := range gone {
-		if err := tx.Do(`UPDATE subscriptions SET next_at = $1 WHERE target = $2`, clock.Steady(), target); err != nil {
+		if err := tx.Do(`UPDATE subscriptions SET next_at = $1 WHERE target = $2 AND workspace_id = $3`, clock.Steady(), target, workspaceID); err != nil {
 			return err
 		}
 	}

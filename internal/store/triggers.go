@@ -55,7 +55,7 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 			tx.AfterCommit(func() { s.notify.Scheduled(t.Type, *t.NextAt) })
 		}
 	}
-	return s.unsubscribe(tx, before, slices.Collect(maps.Values(now)))
+	return s.unsubscribe(tx, w.WorkspaceID, before, slices.Collect(maps.Values(now)))
 }
 
 // triggerTables are the tables with rows of triggers, beside their recorded calls.
@@ -82,15 +82,15 @@ func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) 
 }
 
 // deleteTriggers deletes all rows of a workflow's triggers.
-func (s *Store) deleteTriggers(tx *transaction, workflowID string) error {
-	before, err := subscriptionsOf(tx, workflowID)
+func (s *Store) deleteTriggers(tx *transaction, w workflow.Workflow) error {
+	before, err := subscriptionsOf(tx, w.ID)
 	if err != nil {
 		return err
 	}
-	if err := deleteTriggerRows(tx, `WHERE workflow_id = $1`, workflowID); err != nil {
+	if err := deleteTriggerRows(tx, `WHERE workflow_id = $1`, w.ID); err != nil {
 		return err
 	}
-	return s.unsubscribe(tx, before, nil)
+	return s.unsubscribe(tx, w.WorkspaceID, before, nil)
 }
 
 // fire updates the trigger that starts a run, or returns an error if it may not.

@@ -200,7 +200,7 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 			return err
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
-		if err := s.deleteTriggers(tx, w.ID); err != nil {
+		if err := s.deleteTriggers(tx, w); err != nil {
 			return err
 		}
 		if err := tx.Do(`DELETE FROM connection_users WHERE workflow_id = $1`, w.ID); err != nil {

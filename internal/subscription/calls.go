@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/signature"
@@ -110,7 +111,7 @@ func (c *Calls) Find(ctx context.Context, token string) (Called, error) {
 // Otherwise it verifies the call and starts the runs for its events. An error with a status
 // from 500 on lets the service call again.
 func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response, error) {
-	call, connection, err := c.read(ctx, called, r)
+	call, err := c.read(ctx, called, r)
 	if err != nil {
 		return Response{}, err
 	}
@@ -121,7 +122,7 @@ func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response,
 	if r.Method == http.MethodHead { // some services only look whether there is something
 		return Response{}, nil
 	}
-	if err := c.verify(ctx, called, &call, connection, r); err != nil {
+	if err := c.verify(ctx, called, &call, r); err != nil {
 		return Response{}, c.explain(called, err)
 	}
 	events, err := call.Events()
@@ -144,51 +145,36 @@ func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response,
 	return respond(reply, maxChallenge)
 }
 
-// read returns the call, and the name of the connection.
-func (c *Calls) read(ctx context.Context, called Called, r Request) (operation.HookCall, string, error) {
+// read returns the call.
+func (c *Calls) read(ctx context.Context, called Called, r Request) (call operation.HookCall, err error) {
 	i, hook, ok := c.operations.FindHook(called.Hook)
 	if !ok {
-		return operation.HookCall{}, "", NotFound()
+		return call, NotFound()
 	}
 	contents, err := open(ctx, c.vault, called.Subscription)
 	if err != nil {
-		return operation.HookCall{}, "", err
+		return call, err
 	}
 	about, err := contents.registration(called.Subscription, i, hook, clock.Now())
 	if err != nil {
-		return operation.HookCall{}, "", err
+		return call, err
 	}
 	if r.Query != "" {
 		about.URL += "?" + r.Query
 	}
 	payload, err := trigger.ParseBody(r.Header, r.Body)
 	if err != nil {
-		return operation.HookCall{}, "", err
+		return call, err
 	}
 	body, err := expr.FromJSON(payload)
-	if err != nil {
-		return operation.HookCall{}, "", err
-	}
-	need, err := c.store.SubscriptionNeed(ctx, called.Subscription)
-	if err != nil {
-		return operation.HookCall{}, "", err
-	}
 	return operation.HookCall{
 		Registration: about, Method: r.Method, Headers: trigger.HeaderValues(r.Header), Query: trigger.ParseQuery(r.Query), Body: body,
-	}, need.Connection, nil
+	}, err
 }
 
 // verify returns a *signature.Rejection if a call does not come from the service.
-func (c *Calls) verify(ctx context.Context, called Called, call *operation.HookCall, connection string, r Request) error {
-	var (
-		secret string
-		err    error
-	)
-	if v := call.Hook.Verification; v.NeedsCredential() {
-		secret, call.Variables, err = c.connections.Verifying(ctx, called.WorkspaceID, connection, v.Secret)
-	} else {
-		secret, err = call.Secret()
-	}
+func (c *Calls) verify(ctx context.Context, called Called, call *operation.HookCall, r Request) error {
+	secret, err := c.secret(ctx, called, call)
 	if _, ok := errors.AsType[*action.Failure](err); ok {
 		return &signature.Rejection{Reason: "there is no connection to verify the call with"}
 	}
@@ -200,6 +186,24 @@ func (c *Calls) verify(ctx context.Context, called Called, call *operation.HookC
 		return err
 	}
 	return rule.Verify(clock.Now(), r.Header, r.Body)
+}
+
+// secret returns what a call is verified with, and sets the variables of the connection.
+func (c *Calls) secret(ctx context.Context, called Called, call *operation.HookCall) (secret string, err error) {
+	need, err := c.store.SubscriptionNeed(ctx, called.Subscription)
+	if err != nil {
+		return "", err
+	}
+	v := call.Hook.Verification
+	var ofConnection integration.Template
+	if v.NeedsCredential() {
+		ofConnection = v.Secret
+	}
+	secret, call.Variables, err = c.connections.Verifying(ctx, called.WorkspaceID, need.Connection, ofConnection)
+	if err != nil || v.NeedsCredential() {
+		return secret, err
+	}
+	return call.Secret()
 }
 
 // explain records the reason of a rejection for the owners of the triggers, and returns the

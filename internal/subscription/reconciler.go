@@ -158,7 +158,7 @@ func (t *task) do(ctx context.Context) (err error) {
 		return t.prepare(ctx, nil)
 	case t.Registered && !t.isElsewhere() && !t.isDue():
 		t.planRenewal()
-		return nil
+		return t.learnAccount(ctx)
 	case t.Registered && !t.isElsewhere() && t.hook.Renew != nil:
 		return t.renew(ctx)
 	}
@@ -167,12 +167,27 @@ func (t *task) do(ctx context.Context) (err error) {
 
 // isElsewhere reports whether the service was told another URL, or with another account.
 func (t *task) isElsewhere() bool {
-	return t.BaseURL != t.Reconciler.BaseURL() || t.contents.Account != t.need.Account
+	return t.BaseURL != t.Reconciler.BaseURL() || t.isOtherAccount()
+}
+
+// isOtherAccount reports whether the connection is known to have another account than it had.
+func (t *task) isOtherAccount() bool {
+	was, now := t.contents.Account, t.need.Account
+	return was != "" && now != "" && was != now
 }
 
 // isDue reports whether the registration has to be renewed.
 func (t *task) isDue() bool {
 	return t.contents.ExpiresAt != nil && !clock.Now().Before(t.contents.renewAt())
+}
+
+// learnAccount keeps the account if it was not known at the registration.
+func (t *task) learnAccount(ctx context.Context) error {
+	if t.contents.Account != "" || t.need.Account == "" {
+		return nil
+	}
+	t.contents.Account = t.need.Account
+	return t.seal(ctx, t.Vault, t.contents)
 }
 
 func (t *task) planRenewal() {
@@ -187,7 +202,7 @@ func (t *task) planRenewal() {
 // service knows them for another account.
 func (t *task) prepare(ctx context.Context, with map[string]any) error {
 	c := &t.contents
-	if c.Token == "" || c.Account != t.need.Account && t.hook.Register != nil {
+	if c.Token == "" || t.isOtherAccount() && t.hook.Register != nil {
 		c.Token, c.Secret = trigger.NewToken(), trigger.NewToken()
 	}
 	c.Account, t.BaseURL = t.need.Account, t.Reconciler.BaseURL()

@@ -9237,7 +9237,8 @@ export interface operations {
                      *             "code": "concurrency_limit",
                      *             "message": "The concurrency limit of 1 is reached."
                      *           },
-                     *           "url": null
+                     *           "url": null,
+                     *           "subscription": null
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -9303,7 +9304,8 @@ export interface operations {
                      *       "last_run_id": null,
                      *       "last_error": null,
                      *       "not_fired": null,
-                     *       "url": "https://flows.example.com/hooks/6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn"
+                     *       "url": "https://flows.example.com/hooks/6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn",
+                     *       "subscription": null
                      *     }
                      */
                     "application/json": components["schemas"]["TriggerState"];

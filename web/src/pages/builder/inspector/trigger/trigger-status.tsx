@@ -32,7 +32,7 @@ function Facts({ state }: { state: State }) {
 	return (
 		<dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
 			<dt className="text-muted">Now</dt>
-			<dd>{state.active ? "It fires." : "It does not fire because the workflow is not active."}</dd>
+			<dd>{now(state)}</dd>
 			{state.next_run_at && (
 				<>
 					<dt className="text-muted">Next</dt>
@@ -66,6 +66,12 @@ function Facts({ state }: { state: State }) {
 			)}
 		</dl>
 	);
+}
+
+function now({ active, subscription, next_run_at }: State): string {
+	if (!active) return "It does not fire because the workflow is not active.";
+	const isCalled = !subscription || subscription.status === "active" || next_run_at;
+	return isCalled ? "It fires." : "It fires once the service calls.";
 }
 
 /** TestTrigger starts a run of the saved workflow as if the trigger had fired, and shows it. */
