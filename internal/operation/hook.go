@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/mask"
 )
 
 // maxHookCalls limits the requests that register a hook or remove it.
@@ -83,12 +85,19 @@ func (a *Actions) requestHook(ctx context.Context, r Registration, o *integratio
 	made := reading{actions: a, service: r.Service, operation: o, maxCalls: maxHookCalls, maxBytes: maxPollBytes}
 	_, value, complete, err := made.run(ctx, req, map[string]any{"hook": r.names(), "subscription": r.Subscription})
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
-		return nil, masked(failure, c)
+		out := masked(failure, c)
+		out.Message = r.hidden().Text(out.Message)
+		return nil, out
 	}
 	if err == nil && !complete {
 		err = &action.Failure{Code: integration.Failed, Message: fmt.Sprintf("%s does not come to an end", o.Name)}
 	}
 	return value, err
+}
+
+// hidden masks the secret and that of the URL, which services like to repeat in errors.
+func (r Registration) hidden() *mask.Masker {
+	return mask.New([]string{r.Secret, path.Base(r.URL)})
 }
 
 // names returns what the manifest reads as hook.
