@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -95,9 +94,9 @@ func (a *Actions) requestHook(ctx context.Context, r Registration, o *integratio
 	return value, err
 }
 
-// hidden masks the secret and that of the URL, which services like to repeat in errors.
+// hidden masks the secret and the path of the URL, which services like to repeat in errors.
 func (r Registration) hidden() *mask.Masker {
-	return mask.New([]string{r.Secret, path.Base(r.URL)})
+	return mask.New([]string{r.Secret, parsedURL(r.URL).Path})
 }
 
 // names returns what the manifest reads as hook.
