@@ -14,8 +14,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// subscriptionsPerWorkspace is how many due subscriptions of a workspace are read at once, so
-// that one with many leaves room for others.
+// subscriptionsPerWorkspace is how many subscriptions of a workspace nodes work on at a time,
+// so that one with many slow services leaves room for others.
 const subscriptionsPerWorkspace = 4
 
 const subscriptionColumns = `s.id, s.workspace_id, s.target, s.connection_id, s.hook, s.token_hash, s.sealed, s.base_url, s.registered, s.expires_at, s.next_at,
@@ -104,28 +104,34 @@ func (s *Store) announceSubscriptions(tx *transaction) {
 // DueSubscriptions implements subscription.Store.
 func (s *Store) DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) (due []subscription.Subscription, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, `SELECT `+subscriptionColumns+` FROM
-			(SELECT *, row_number() OVER (PARTITION BY workspace_id ORDER BY next_at) AS place FROM subscriptions
-				WHERE next_at <= $1 AND `+s.isUnclaimed("$1", "$4")+`) AS s
-			WHERE s.place <= $2 ORDER BY s.next_at LIMIT $3`, []any{now, subscriptionsPerWorkspace, limit, node}, scanSubscription)
+		due, err = database.List(c, `SELECT `+subscriptionColumns+` FROM `+s.nextSubscriptions()+` AND s.next_at <= $2 ORDER BY s.next_at LIMIT $4`,
+			[]any{node, now, subscriptionsPerWorkspace, limit}, scanSubscription)
 		return err
 	})
 	return due, err
 }
 
+// NextSubscription implements subscription.Store.
+func (s *Store) NextSubscription(ctx context.Context, node string, now time.Time) (next *time.Time, err error) {
+	err = s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT s.next_at FROM `+s.nextSubscriptions()+` ORDER BY s.next_at LIMIT 1`, []any{node, now, subscriptionsPerWorkspace},
+			func(r database.Row) error { return r.Scan(&next) })
+	})
+	return next, err
+}
+
+// nextSubscriptions selects what a node can do next, as s: of each workspace the first
+// subscriptions that no node works on, and only as many as there is room for beside those
+// that a node does work on. The parameters are this node, the current time and that number.
+func (s *Store) nextSubscriptions() string {
+	return `(SELECT *, row_number() OVER (PARTITION BY workspace_id ORDER BY free, next_at) AS place FROM
+		(SELECT *, CASE WHEN ` + s.isUnclaimed("$2", "$1") + ` THEN 1 ELSE 0 END AS free FROM subscriptions WHERE next_at IS NOT NULL) AS marked) AS s
+		WHERE s.free = 1 AND s.place <= $3`
+}
+
 // isUnclaimed returns the condition that no node works on a subscription.
 func (s *Store) isUnclaimed(now, self string) string {
 	return `(claimed_until IS NULL OR claimed_until <= ` + now + ` OR claimed_by <> ` + self + ` AND ` + s.queue.NodeIsGone("claimed_by", self) + `)`
-}
-
-// NextSubscription implements subscription.Store. One that is claimed becomes due when its
-// claim ends.
-func (s *Store) NextSubscription(ctx context.Context) (next *time.Time, err error) {
-	err = s.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT CASE WHEN claimed_until > next_at THEN claimed_until ELSE next_at END FROM subscriptions WHERE next_at IS NOT NULL ORDER BY 1 LIMIT 1`,
-			nil, func(r database.Row) error { return r.Scan(&next) })
-	})
-	return next, err
 }
 
 // ClaimSubscription implements subscription.Store.

@@ -65,7 +65,10 @@ type Reconciler struct {
 func NewReconciler(d Deps) *Reconciler {
 	r := &Reconciler{Deps: d, slots: make(chan struct{}, maxConcurrent)}
 	r.Ticker = trigger.NewTicker(trigger.DueWork[Subscription]{
-		Name: "subscriptions", Clock: clock.Steady, Next: d.Store.NextSubscription, Handle: r.claim,
+		Name: "subscriptions", Clock: clock.Steady, Handle: r.claim,
+		Next: func(ctx context.Context) (*time.Time, error) {
+			return d.Store.NextSubscription(ctx, d.Node, clock.Steady())
+		},
 		Due: func(ctx context.Context, now time.Time, limit int) ([]Subscription, error) {
 			return d.Store.DueSubscriptions(ctx, d.Node, now, limit)
 		},
@@ -128,7 +131,8 @@ func (r *Reconciler) reconcile(ctx context.Context, s Subscription) error {
 	case err == nil:
 		t.Failures, t.Error = 0, nil
 	case !failed:
-		next := clock.Steady().Add(trigger.RetryDelay)
+		t.Failures++
+		next := clock.Steady().Add(t.backoff())
 		t.NextAt = &next
 	default:
 		err = nil
@@ -319,11 +323,7 @@ func (t *task) failed(ctx context.Context, failure *action.Failure) (bool, error
 		t.Log.Warn("a service was not told to forget a URL that is no longer used", "subscription", t.ID, "hook", t.Hook, "error", failure.Message)
 		return t.Store.DeleteSubscription(ctx, t.Subscription, t.was)
 	}
-	delay := firstDelay
-	for n := 1; n < t.Failures && delay < maxDelay; n++ {
-		delay *= 2
-	}
-	next := clock.Steady().Add(max(min(delay, maxDelay), min(failure.RetryAfter, maxDelay)))
+	next := clock.Steady().Add(max(t.backoff(), min(failure.RetryAfter, maxDelay)))
 	t.NextAt = &next
 	message := failure.Message
 	if base := t.Reconciler.BaseURL(); !isPublic(base) {
@@ -331,6 +331,15 @@ func (t *task) failed(ctx context.Context, failure *action.Failure) (bool, error
 	}
 	t.Error = &trigger.Note{At: clock.Now(), Code: failure.Code, Message: run.Clip(message, maxNote)}
 	return false, nil
+}
+
+// backoff returns the pause after the last of consecutive failures.
+func (t *task) backoff() time.Duration {
+	delay := firstDelay
+	for n := 1; n < t.Failures && delay < maxDelay; n++ {
+		delay *= 2
+	}
+	return min(delay, maxDelay)
 }
 
 // isPublic reports whether a public URL looks like one that services can reach.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -120,7 +121,7 @@ func TestRetry(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		synctest.Wait()
 		wantEqual(t, "attempts to remove it", len(e.asked()), 8)
-		due, err := e.store.NextSubscription(t.Context())
+		due, err := e.store.NextSubscription(t.Context(), "node_1", clock.Steady())
 		if due != nil || err != nil {
 			t.Errorf("it is still due at %v, %v", due, err)
 		}

@@ -60,11 +60,12 @@ type Need struct {
 // Store stores subscriptions. Each method is one transaction. A false result means that
 // nothing was changed. Workflows create subscriptions and make them due as they are saved.
 type Store interface {
-	// DueSubscriptions returns due subscriptions that no other node has claimed, earliest
-	// first, at most a few of each workspace.
+	// DueSubscriptions returns due subscriptions that no node works on, earliest first. Nodes
+	// work on a few of each workspace at a time.
 	DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) ([]Subscription, error)
-	// NextSubscription returns the earliest time at which one is due.
-	NextSubscription(ctx context.Context) (*time.Time, error)
+	// NextSubscription returns the earliest time at which there is one to work on, unless
+	// another one has to be finished first.
+	NextSubscription(ctx context.Context, node string, now time.Time) (*time.Time, error)
 	// ClaimSubscription makes a node own a due subscription, unless it has changed. A claim
 	// ends with its time, and with its node.
 	ClaimSubscription(ctx context.Context, s Subscription, node string, now, until time.Time) (claimed bool, err error)

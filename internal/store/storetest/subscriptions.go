@@ -205,9 +205,16 @@ func testDueSubscriptions(t *testing.T, w *harness) {
 	equal(t, "of a workspace with many", len(w.dueSubscriptions(t, many)), 4)
 	equal(t, "of another one", len(w.dueSubscriptions(t, few)), 1)
 	first := w.dueSubscriptions(t, many)[0]
-	if next := must(w.NextSubscription(t.Context()))(t); next == nil || next.After(*first.NextAt) {
+	if next := must(w.NextSubscription(t.Context(), self, clock.Steady()))(t); next == nil || next.After(*first.NextAt) {
 		t.Errorf("the next one is due at %v, the first one at %v", next, first.NextAt)
 	}
+	now := clock.Steady()
+	for _, one := range w.dueSubscriptions(t, many) {
+		returns(w.ClaimSubscription(t.Context(), one, self, now, now.Add(time.Minute)))(t, "claim", true)
+	}
+	equal(t, "due while four are worked on", len(w.dueSubscriptions(t, many)), 0)
+	equal(t, "due of another one meanwhile", len(w.dueSubscriptions(t, few)), 1)
+	w.exec(t, `UPDATE subscriptions SET claimed_until = NULL WHERE workspace_id = $1`, many.ID)
 	for _, ws := range []auth.Workspace{many, few} {
 		for due := w.dueSubscriptions(t, ws); len(due) > 0; due = w.dueSubscriptions(t, ws) {
 			for _, one := range due {
