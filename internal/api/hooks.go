@@ -39,7 +39,7 @@ func (s *Server) serveHook(w http.ResponseWriter, r *http.Request, c *caller, to
 	switch {
 	case err != nil && !hook.Active:
 		// A caller must not be able to tell a paused hook from an unknown one.
-		s.fail(w, c, s.reject(w, r, webhook.HookNotFound()))
+		s.fail(w, c, s.reject(w, r, trigger.NothingHere()))
 	case err != nil:
 		s.fail(w, c, s.reject(w, r, err))
 	case hook.Waits():

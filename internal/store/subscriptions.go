@@ -148,15 +148,19 @@ func (s *Store) ClaimSubscription(ctx context.Context, of subscription.Subscript
 // SubscriptionNeed implements subscription.Store.
 func (s *Store) SubscriptionNeed(ctx context.Context, of subscription.Subscription) (need subscription.Need, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		need = subscription.Need{}
-		if err := c.Query(`SELECT name, account FROM connections WHERE id = $1 AND workspace_id = $2`, []any{of.ConnectionID, of.WorkspaceID},
-			func(r database.Row) error { return r.Scan(&need.Connection, &need.Account) }); err != nil {
-			return err
-		}
-		need.Triggers, err = database.List(c, selectTrigger+`WHERE t.subscription = $1 AND t.workspace_id = $2 ORDER BY t.workflow_id, t.trigger_id`,
-			[]any{of.Target, of.WorkspaceID}, scanTrigger)
+		need, err = subscriptionNeed(c, of)
 		return err
 	})
+	return need, err
+}
+
+func subscriptionNeed(c database.Conn, of subscription.Subscription) (need subscription.Need, err error) {
+	if err := c.Query(`SELECT name, account FROM connections WHERE id = $1 AND workspace_id = $2`, []any{of.ConnectionID, of.WorkspaceID},
+		func(r database.Row) error { return r.Scan(&need.Connection, &need.Account) }); err != nil {
+		return need, err
+	}
+	need.Triggers, err = database.List(c, selectTrigger+`WHERE t.subscription = $1 AND t.workspace_id = $2 ORDER BY t.workflow_id, t.trigger_id`,
+		[]any{of.Target, of.WorkspaceID}, scanTrigger)
 	return need, err
 }
 
@@ -196,17 +200,17 @@ func (s *Store) DeleteSubscription(ctx context.Context, of subscription.Subscrip
 }
 
 // SubscriptionByToken implements subscription.Store.
-func (s *Store) SubscriptionByToken(ctx context.Context, hash []byte) (found *subscription.Subscription, triggers []trigger.Trigger, err error) {
+func (s *Store) SubscriptionByToken(ctx context.Context, hash []byte) (found *subscription.Subscription, need subscription.Need, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.token_hash = $1`, []any{hash}, scanSubscription)
 		if err != nil || found == nil {
 			return err
 		}
-		triggers, err = database.List(c, selectTrigger+`WHERE t.subscription = $1 AND t.workspace_id = $2 AND t.active = $3 ORDER BY t.workflow_id, t.trigger_id`,
-			[]any{found.Target, found.WorkspaceID, true}, scanTrigger)
+		need, err = subscriptionNeed(c, *found)
+		need.Triggers = slices.DeleteFunc(need.Triggers, func(t trigger.Trigger) bool { return !t.Active })
 		return err
 	})
-	return found, triggers, err
+	return found, need, err
 }
 
 // SubscriptionsFor implements subscription.Store.

@@ -22,16 +22,11 @@ import (
 )
 
 const (
-	// dedupeWindow is how long an event with the same key starts no run.
-	dedupeWindow = 24 * time.Hour
 	// maxChallenge is the largest response to a challenge, in bytes.
 	maxChallenge = 1 << 10
 	// PerMinute is how many calls of a subscription are accepted per minute.
 	PerMinute = 6_000
 )
-
-// CodeSignatureRejected is the code of the note about a call that could not be verified.
-const CodeSignatureRejected = "signature_refused"
 
 // CallStore finds what a call is for.
 type CallStore interface {
@@ -64,7 +59,7 @@ func NewCalls(store CallStore, d Deps, runs trigger.Runs, inbox *trigger.Inbox) 
 type Called struct {
 	Subscription
 	Workspace auth.Workspace
-	triggers  []trigger.Trigger
+	need      Need
 }
 
 // Request is an HTTP request of a service.
@@ -81,30 +76,27 @@ type Response struct {
 	Body        []byte
 }
 
-// NotFound returns the error for a call that no subscription is for.
-func NotFound() error { return fault.New(fault.NotFound, "there is nothing here") }
-
 // Find returns the subscription of a token. A service calls before anybody needs that: to
 // check the URL while it is told of it.
 func (c *Calls) Find(ctx context.Context, token string) (Called, error) {
 	if !trigger.ValidToken(token) {
-		return Called{}, NotFound()
+		return Called{}, trigger.NothingHere()
 	}
-	found, triggers, err := c.store.SubscriptionByToken(ctx, trigger.HashToken(token))
+	found, need, err := c.store.SubscriptionByToken(ctx, trigger.HashToken(token))
 	if err != nil {
 		return Called{}, err
 	}
 	if found == nil {
-		return Called{}, NotFound()
+		return Called{}, trigger.NothingHere()
 	}
 	workspace, err := c.store.Workspace(ctx, found.WorkspaceID)
 	if err != nil {
 		return Called{}, err
 	}
 	if workspace == nil {
-		return Called{}, NotFound()
+		return Called{}, trigger.NothingHere()
 	}
-	return Called{*found, *workspace, triggers}, nil
+	return Called{*found, *workspace, need}, nil
 }
 
 // Accept answers a call: as the service wants to read it if it only checks the URL.
@@ -127,13 +119,13 @@ func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response,
 	}
 	events, err := call.Events()
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
-		c.note(called.triggers, failure)
+		c.note(called.need.Triggers, failure)
 		return Response{}, nil
 	}
 	if err != nil {
 		return Response{}, err
 	}
-	for _, t := range called.triggers {
+	for _, t := range called.need.Triggers {
 		if err := c.fire(ctx, call, t, events); err != nil {
 			return Response{}, err
 		}
@@ -149,7 +141,7 @@ func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response,
 func (c *Calls) read(ctx context.Context, called Called, r Request) (call operation.HookCall, err error) {
 	i, hook, ok := c.operations.FindHook(called.Hook)
 	if !ok {
-		return call, NotFound()
+		return call, trigger.NothingHere()
 	}
 	contents, err := open(ctx, c.vault, called.Subscription)
 	if err != nil {
@@ -190,16 +182,12 @@ func (c *Calls) verify(ctx context.Context, called Called, call *operation.HookC
 
 // secret returns what a call is verified with, and sets the variables of the connection.
 func (c *Calls) secret(ctx context.Context, called Called, call *operation.HookCall) (secret string, err error) {
-	need, err := c.store.SubscriptionNeed(ctx, called.Subscription)
-	if err != nil {
-		return "", err
-	}
 	v := call.Hook.Verification
 	var ofConnection integration.Template
 	if v.NeedsCredential() {
 		ofConnection = v.Secret
 	}
-	secret, call.Variables, err = c.connections.Verifying(ctx, called.WorkspaceID, need.Connection, ofConnection)
+	secret, call.Variables, err = c.connections.Verifying(ctx, called.WorkspaceID, called.need.Connection, ofConnection)
 	if err != nil || v.NeedsCredential() {
 		return secret, err
 	}
@@ -213,8 +201,8 @@ func (c *Calls) explain(called Called, err error) error {
 	if !ok {
 		return err
 	}
-	c.note(called.triggers, &action.Failure{Code: CodeSignatureRejected, Message: rejection.Reason})
-	return fault.New(fault.Unauthorized, "the request could not be verified: its signature or credentials are missing or wrong")
+	c.note(called.need.Triggers, &action.Failure{Code: trigger.CodeSignatureRejected, Message: rejection.Reason})
+	return trigger.NotGenuine()
 }
 
 // note records why a call did not start a run.
@@ -264,7 +252,7 @@ func (c *Calls) start(ctx context.Context, t trigger.Trigger, triggerType string
 	sum := sha256.Sum256(item.Key)
 	_, err = c.runs.Fire(ctx, run.Firing{
 		WorkspaceID: t.WorkspaceID, WorkflowID: t.WorkflowID, Trigger: run.Trigger{Type: triggerType, ID: t.ID, Payload: payload},
-		Fire: run.Fire{At: now, Dedupe: &run.Dedupe{Hash: sum[:], Until: now.Add(dedupeWindow)}},
+		Fire: run.Fire{At: now, Dedupe: &run.Dedupe{Hash: sum[:], Until: now.Add(trigger.DedupeWindow)}},
 	})
 	switch notFired := trigger.Rejection(err, now); {
 	case err == nil, trigger.Obsolete(err), errors.As(err, new(*run.DuplicateError)):

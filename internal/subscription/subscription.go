@@ -78,9 +78,9 @@ type Store interface {
 	// DeleteSubscription deletes a claimed subscription that no trigger needs, unless it has
 	// become due again.
 	DeleteSubscription(ctx context.Context, s Subscription, was time.Time) (deleted bool, err error)
-	// SubscriptionByToken returns the subscription whose token has the hash, and the active
-	// triggers that need it; nil if there is none.
-	SubscriptionByToken(ctx context.Context, hash []byte) (*Subscription, []trigger.Trigger, error)
+	// SubscriptionByToken returns the subscription whose token has the hash, and what needs
+	// it, with active triggers only; nil if there is none.
+	SubscriptionByToken(ctx context.Context, hash []byte) (*Subscription, Need, error)
 	// SubscriptionsFor returns the subscriptions for these targets in a workspace.
 	SubscriptionsFor(ctx context.Context, workspaceID string, targets []string) ([]Subscription, error)
 	// RecheckSubscriptions makes those due of which services know another public URL.

@@ -126,11 +126,11 @@ func testSharedSubscription(t *testing.T, w *harness) {
 	w.settle(t, shared[0])
 	two := w.withTriggers(t, ws.ID, called("a", "my-bot", ""))
 	equal(t, "the same", w.subscriptions(t, two)[0].ID, shared[0].ID)
-	found, triggers, err := w.SubscriptionByToken(ctx, []byte("hash of "+shared[0].ID))
+	found, need, err := w.SubscriptionByToken(ctx, []byte("hash of "+shared[0].ID))
 	if err != nil || found == nil {
 		t.Fatal(found, err)
 	}
-	equal(t, "triggers", len(triggers), 3)
+	equal(t, "triggers", len(need.Triggers), 3)
 	w.settle(t, w.dueSubscriptions(t, ws)[0])
 
 	change := withNewTriggers(one, workflow.Paused)

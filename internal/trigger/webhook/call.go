@@ -71,7 +71,7 @@ func (h *Hooks) accept(ctx context.Context, hook Hook, call Call) (Accepted, err
 	}
 	if !hook.Active {
 		h.inbox.Record(hook.Trigger, call.record(firing, trigger.CodeNotActive, ""))
-		return Accepted{}, HookNotFound()
+		return Accepted{}, trigger.NothingHere()
 	}
 	started, err := h.runs.Fire(ctx, firing)
 	switch duplicate, is := errors.AsType[*run.DuplicateError](err); {
@@ -79,7 +79,7 @@ func (h *Hooks) accept(ctx context.Context, hook Hook, call Call) (Accepted, err
 		h.inbox.Record(hook.Trigger, call.record(firing, outcomeDuplicate, duplicate.RunID))
 		return Accepted{RunID: duplicate.RunID, Duplicate: true}, nil
 	case errors.Is(err, run.ErrNotDue), fault.Is(err, fault.WorkflowNotFound):
-		return Accepted{}, HookNotFound()
+		return Accepted{}, trigger.NothingHere()
 	case err != nil:
 		return Accepted{}, h.recordFailure(hook, call, firing, err)
 	}
@@ -153,7 +153,7 @@ func (h Hook) dedupe(t run.Trigger, now time.Time) (*run.Dedupe, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	return &run.Dedupe{Hash: sum[:], Until: now.Add(dedupeWindow)}, nil
+	return &run.Dedupe{Hash: sum[:], Until: now.Add(trigger.DedupeWindow)}, nil
 }
 
 // record returns the call as it is stored. The files of a call that started no run are

@@ -6,26 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
-	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/signature"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// dedupeWindow is how long a repeated call with the same key starts no run.
-const dedupeWindow = 24 * time.Hour
-
-// Codes of notes about hooks.
-const (
-	CodeSignatureRejected = "signature_refused" // a call could not be verified
-	CodeInvalidResponse   = "response_invalid"  // the response of the workflow cannot be sent
-)
+// CodeInvalidResponse is the code of the note that the response of the workflow cannot be
+// sent.
+const CodeInvalidResponse = "response_invalid"
 
 // HookStore finds the trigger and the workspace of a call.
 type HookStore interface {
@@ -70,22 +63,18 @@ func (h Hook) PerMinute() int { return h.config.PerMinute }
 // Waits reports whether the caller waits for the result of the run.
 func (h Hook) Waits() bool { return h.config.Respond == workflow.RespondResult }
 
-// HookNotFound returns the error for every call that has no hook to run, whatever
-// the reason.
-func HookNotFound() error { return fault.New(fault.NotFound, "there is nothing here") }
-
 // Find returns the hook of a token, even if its workflow is not active: callers
 // must not learn that the hook exists.
 func (h *Hooks) Find(ctx context.Context, token string) (Hook, error) {
 	if !trigger.ValidToken(token) {
-		return Hook{}, HookNotFound()
+		return Hook{}, trigger.NothingHere()
 	}
 	found, err := h.store.TriggerByToken(ctx, trigger.HashToken(token))
 	if err != nil {
 		return Hook{}, err
 	}
 	if found == nil {
-		return Hook{}, HookNotFound()
+		return Hook{}, trigger.NothingHere()
 	}
 	hook := Hook{Trigger: *found}
 	workspace, err := h.store.Workspace(ctx, found.WorkspaceID)
@@ -97,11 +86,11 @@ func (h *Hooks) Find(ctx context.Context, token string) (Hook, error) {
 		return Hook{}, err
 	}
 	if workspace == nil || program == nil { // just deleted
-		return Hook{}, HookNotFound()
+		return Hook{}, trigger.NothingHere()
 	}
 	i := slices.IndexFunc(program.Triggers, func(t workflow.CompiledTrigger) bool { return t.ID == found.ID })
 	if i < 0 || program.Triggers[i].Type != workflow.WebhookTrigger {
-		return Hook{}, HookNotFound()
+		return Hook{}, trigger.NothingHere()
 	}
 	hook.Workspace, hook.compiled = *workspace, program.Triggers[i]
 	hook.config = hook.compiled.Config.(*Config)
@@ -166,8 +155,8 @@ func (v Verifier) explain(err error) error {
 	if !ok {
 		return err
 	}
-	v.hooks.inbox.Note(v.hook.Trigger, &trigger.Note{At: clock.Now(), Code: CodeSignatureRejected, Message: rejection.Reason}, nil)
-	return fault.New(fault.Unauthorized, "the request could not be verified: its signature or credentials are missing or wrong")
+	v.hooks.inbox.Note(v.hook.Trigger, &trigger.Note{At: clock.Now(), Code: trigger.CodeSignatureRejected, Message: rejection.Reason}, nil)
+	return trigger.NotGenuine()
 }
 
 // rule returns the verification rule of a hook with its secrets decrypted, or nil
