@@ -25,6 +25,10 @@ type templateServices struct {
 	sent   []string
 	// unknown are requests that nothing answers.
 	unknown []string
+	// polls are the answers to polls so far, and hooks the requests about the hooks of their
+	// triggers: those of an earlier template can come while another one runs.
+	polls []scripted
+	hooks []scripted
 }
 
 // scripted is the answer to a request.
@@ -69,9 +73,15 @@ func (s *templateServices) expectPoll(t *testing.T, kind string) {
 		script = append(script, scriptOf(t, tests[at].Exchanges, nil)...)
 		cursor, more = tests[at].Next, tests[at].More
 	}
+	var hooks []scripted
+	for _, tests := range testsOf(t, service).Hooks {
+		for _, test := range tests {
+			hooks = append(hooks, scriptOf(t, test.Exchanges, nil)...)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.script = script
+	s.script, s.polls, s.hooks = script, append(s.polls, script...), append(s.hooks, hooks...)
 }
 
 func sameJSON(a, b json.RawMessage) bool {
@@ -115,14 +125,20 @@ func (s *templateServices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		text = unescaped(text)
 	}
 	s.sent = append(s.sent, request+"?"+unescaped(r.URL.RawQuery)+"\n"+text)
-	at := slices.IndexFunc(s.script, func(one scripted) bool { return one.request == request })
-	if at < 0 {
-		s.unknown = append(s.unknown, request)
+	isIt := func(one scripted) bool { return one.request == request }
+	var one scripted
+	if at := slices.IndexFunc(s.script, isIt); at >= 0 {
+		one = s.script[at]
+		s.script = slices.Delete(slices.Clone(s.script), at, at+1)
+	} else if at := slices.IndexFunc(s.polls, isIt); at >= 0 {
+		one = s.polls[at]
+	} else {
+		if !slices.ContainsFunc(s.hooks, isIt) {
+			s.unknown = append(s.unknown, request)
+		}
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	one := s.script[at]
-	s.script = slices.Delete(slices.Clone(s.script), at, at+1)
 	for name, value := range one.answer.Headers {
 		w.Header().Set(name, value)
 	}
