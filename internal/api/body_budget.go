@@ -45,7 +45,7 @@ func hookBodies(workflowID, id string) bodyOwner {
 	return bodyOwner{"hook " + workflowID + "/" + id, 8}
 }
 
-func subscriptionBodies(id string) bodyOwner { return bodyOwner{"subscription " + id, 8} }
+func subscriptionBodies(key string) bodyOwner { return bodyOwner{"subscription " + key, 8} }
 
 func networkBodies(network string) bodyOwner { return bodyOwner{"network " + network, 8} }
 

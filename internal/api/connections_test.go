@@ -25,7 +25,7 @@ func setupOAuthApp(w *testWorkspace) {
 
 const (
 	connectionKeys = "id name aliases integration auth status problem account fields hosts access members definition last_used_at expires_at consent_ends_at certificate_expires_at created_at created_by updated_at updated_by used_by waiting_runs"
-	appKeys        = "id integration auth client_id fields shared redirect_url created_at created_by updated_at updated_by"
+	appKeys        = "id integration auth client_id fields shared redirect_url hooks created_at created_by updated_at updated_by"
 )
 
 func TestConnections(t *testing.T) {

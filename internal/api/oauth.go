@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/subscription"
 )
 
 // consentCallback is where services send browsers back after a consent. People
@@ -24,25 +25,47 @@ type appBody struct {
 	Fields      map[string]string `json:"fields"`
 	Shared      bool              `json:"shared"`
 	RedirectURL string            `json:"redirect_url"`
+	Hooks       []appHook         `json:"hooks"`
 	CreatedAt   string            `json:"created_at"`
 	CreatedBy   *string           `json:"created_by"`
 	UpdatedAt   string            `json:"updated_at"`
 	UpdatedBy   *string           `json:"updated_by"`
 }
 
-func (s *Server) showApp(a connection.App) appBody {
+// appHook is a URL at which the service calls the app.
+type appHook struct {
+	Hook  string `json:"hook"`
+	URL   string `json:"url"`
+	Setup string `json:"setup"`
+}
+
+func (s *Server) showApp(ctx context.Context, a connection.App) (appBody, error) {
+	hooks, err := s.Subscriptions.OfApp(ctx, a)
 	return appBody{
 		ID: a.ID, Integration: a.Integration, Auth: a.Auth, ClientID: a.ClientID, Fields: a.Fields, Shared: a.Shared, RedirectURL: s.redirectURL(),
+		Hooks:     showAll(hooks, func(h subscription.AppHook) appHook { return appHook{h.Name, h.URL, h.Setup} }),
 		CreatedAt: clock.Format(a.CreatedAt), CreatedBy: orNull(a.CreatedBy), UpdatedAt: clock.Format(a.UpdatedAt), UpdatedBy: orNull(a.UpdatedBy),
-	}
+	}, err
 }
 
 func (s *Server) listApps(ctx context.Context, in *page) (*reply, error) {
 	return paginate(ctx, s, *in, []string{"oauth_apps"},
-		func(p paging.Request) (paging.Page[connection.App], error) {
-			return s.Connections.Apps(ctx, actorOf(ctx), p)
+		func(p paging.Request) (shown paging.Page[appBody], err error) {
+			found, err := s.Connections.Apps(ctx, actorOf(ctx), p)
+			if err != nil {
+				return shown, err
+			}
+			shown.Next = found.Next
+			for _, one := range found.Items {
+				body, err := s.showApp(ctx, one)
+				if err != nil {
+					return shown, err
+				}
+				shown.Items = append(shown.Items, body)
+			}
+			return shown, nil
 		},
-		func(a connection.App) any { return s.showApp(a) })
+		func(body appBody) appBody { return body })
 }
 
 type appRequest struct {
@@ -54,7 +77,11 @@ func (s *Server) getApp(ctx context.Context, in *appRequest) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(s.showApp(app)), nil
+	body, err := s.showApp(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	return ok(body), nil
 }
 
 type createAppRequest struct {
@@ -85,7 +112,11 @@ func (s *Server) createApp(ctx context.Context, in *createAppRequest) (*reply, e
 	if err != nil {
 		return nil, err
 	}
-	response := ok(s.showApp(app)).withHeader("Location", "/v1/oauth-apps/"+app.ID)
+	shown, err := s.showApp(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	response := ok(shown).withHeader("Location", "/v1/oauth-apps/"+app.ID)
 	if !isNew {
 		response.status = http.StatusOK
 	}

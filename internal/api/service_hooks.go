@@ -16,7 +16,8 @@ func serviceHookMethods() []string {
 	return []string{http.MethodPost, http.MethodGet, http.MethodHead}
 }
 
-// serveServiceHook handles a call of a service at the URL of a subscription.
+// serveServiceHook handles a call of a service at the URL of a subscription or of an OAuth
+// app.
 func (s *Server) serveServiceHook(w http.ResponseWriter, r *http.Request, c *caller, token string) {
 	response, err := s.acceptServiceCall(w, r, token)
 	if err != nil {
@@ -42,15 +43,15 @@ func (s *Server) acceptServiceCall(w http.ResponseWriter, r *http.Request, token
 	}
 	// Calls count before they are verified: their bodies are what verifies most of them. Who
 	// knows the secret URL is the service, or whoever it has told.
-	state, ok, err := s.Limits.Take(r.Context(), called.Target, subscription.PerMinute, clock.Now())
+	state, ok, err := s.Limits.Take(r.Context(), called.Key, called.PerMinute, clock.Now())
 	if err != nil {
 		return subscription.Response{}, err
 	}
 	if !ok {
 		setLimitHeaders(w.Header(), state)
-		return subscription.Response{}, rateLimited("the subscription has reached its limit of %d calls per minute", state)
+		return subscription.Response{}, rateLimited("the URL has reached its limit of %d calls per minute", state)
 	}
-	reserved, err := s.reserveBody(workspaceBodies(called.WorkspaceID), subscriptionBodies(called.ID))
+	reserved, err := s.reserveBody(workspaceBodies(called.Workspace.ID), subscriptionBodies(called.Key))
 	if err != nil {
 		return subscription.Response{}, err
 	}

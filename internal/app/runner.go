@@ -38,6 +38,7 @@ type runner struct {
 	firers     *trigger.Firers
 
 	subscriptions *subscription.Reconciler
+	appCalls      *subscription.Fanout
 
 	counts      *runCounts
 	shared      atomic.Bool // there is more than one workspace
@@ -108,6 +109,7 @@ func (r *runner) execute(work context.Context, parts *group) {
 		parts.start(func() error { return firer.Run(work) })
 	}
 	parts.start(func() error { return r.subscriptions.Run(work) })
+	parts.start(func() error { return r.appCalls.Run(work) })
 }
 
 // countWorkspaces finds out whether this process or another one has created a

@@ -205,17 +205,16 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.runs = run.NewService(st, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
 	s.runner.runs.QueuedInMemory(queued)
 	s.runner.runs.AdmitStarts(s.disk.admitRun)
-	s.runner.engine = engine.New(engine.Config{
-		Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.holdsLease, Log: s.log,
-	})
+	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.holdsLease, Log: s.log})
 	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets, st}, trigger.NewArming(types, v))
 	s.data.checkNodes(workflows)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
-		Store: st, Vault: v, Operations: operations, Connections: connections, Programs: programs, Triggers: st, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
+		Store: st, Vault: v, Operations: operations, Connections: connections, Apps: connections, Programs: programs, Triggers: st, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
 	}
-	s.runner.subscriptions = subscription.NewReconciler(subscriptions)
+	serviceCalls := subscription.NewCalls(st, subscriptions, s.runner.runs, s.housekeeper.inbox)
+	s.runner.subscriptions, s.runner.appCalls = subscription.NewReconciler(subscriptions), subscription.NewFanout(serviceCalls, s.log)
 	previews := run.NewPreviews(s.runner.runs, secrets)
 	provider, err := s.identityProvider()
 	if err != nil {
@@ -225,7 +224,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Auth: s.data.auth, Accounts: s.data.accounts, Actions: actions, Workflows: workflows, Runs: s.runner.runs, Links: links, Audit: audit.NewService(st), Usage: s.housekeeper.usage,
 		Triggers:      trigger.NewService(types, st, workflows, s.runner.runs, v, s.housekeeper.inbox, s.publicURL),
 		Hooks:         hooks.NewHooks(st, programs, s.runner.runs, secrets, s.housekeeper.inbox, s.files),
-		Subscriptions: subscription.NewService(st, v, operations, s.publicURL), ServiceCalls: subscription.NewCalls(st, subscriptions, s.runner.runs, s.housekeeper.inbox),
+		Subscriptions: subscription.NewService(subscriptions), ServiceCalls: serviceCalls,
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Connections: connections,
@@ -412,6 +411,7 @@ func (s *Server) notify() store.Notify {
 			s.runner.subscriptions.Wake(at)
 			s.notifyPeers(postgres.Scheduled, "")
 		},
+		AppCalled: func(at time.Time) { s.runner.appCalls.Wake(at) },
 		WorkflowDeleted: func(workflowID string) {
 			s.runner.engine.AbortWorkflow(workflowID)
 			s.changes.runs.PublishAll() // subscribers to its runs find them deleted

@@ -63,6 +63,12 @@ type AppStore interface {
 	// AppFor returns the app for a service that a workspace uses: its own, or a shared
 	// one.
 	AppFor(ctx context.Context, workspaceID, integration, auth string) (*SealedApp, error)
+	// AppWithID returns the app with an id, of whatever workspace.
+	AppWithID(ctx context.Context, id string) (*SealedApp, error)
+	// SetConnectionApp records which app a connection was made with, if the connection
+	// still has the epoch.
+	SetConnectionApp(ctx context.Context, workspaceID, id string, epoch int64, app string) error
+	FirstWorkspace(ctx context.Context) (*auth.Workspace, error)
 }
 
 // NewApp is the input for creating an OAuth app.
@@ -189,7 +195,7 @@ func appNotFound(id string) error {
 	return fault.New(fault.OAuthAppNotFound, "there is no OAuth app %q", id)
 }
 
-// clientFor returns the OAuth app that a connection is made with.
+// clientFor returns the OAuth app that a connection is made with, and records it there.
 func (s *Service) clientFor(ctx context.Context, c *opened) (oauthClient, error) {
 	if c.Integration == "" { // a custom connection has its own
 		return c.client(), nil
@@ -197,26 +203,16 @@ func (s *Service) clientFor(ctx context.Context, c *opened) (oauthClient, error)
 	if err := checkAppHost(c); err != nil {
 		return oauthClient{}, err
 	}
-	app, err := s.apps.AppFor(ctx, c.WorkspaceID, c.Integration, c.Auth)
-	if err != nil {
+	app, err := s.appFor(ctx, c.WorkspaceID, appKey{c.Integration, c.Auth})
+	switch {
+	case err != nil:
 		return oauthClient{}, err
+	case app == nil:
+		return oauthClient{}, fault.New(fault.OAuthAppMissing,
+			"there is no OAuth app for %s yet: an owner registers one at the service and adds its client ID and secret", c.service.Name)
 	}
-	if app != nil {
-		plain, err := s.vault.Open(ctx, appRef(app.App), app.Secret)
-		if err != nil {
-			return oauthClient{}, err
-		}
-		var secrets appSecrets
-		if err := json.Unmarshal(plain, &secrets); err != nil {
-			return oauthClient{}, fmt.Errorf("read the OAuth app %s: %w", app.ID, err)
-		}
-		return oauthClient{app.ClientID, secrets.ClientSecret}, nil
-	}
-	if configured, ok := s.fileApps[appKey{c.Integration, c.Auth}]; ok {
-		return configured, nil
-	}
-	return oauthClient{}, fault.New(fault.OAuthAppMissing,
-		"there is no OAuth app for %s yet: an owner registers one at the service and adds its client ID and secret", c.service.Name)
+	c.App = app.Identity()
+	return oauthClient{app.ClientID, app.secrets.ClientSecret}, nil
 }
 
 // checkAppHost rejects a connection whose token endpoint is on a host that whoever
@@ -247,7 +243,7 @@ func (s *Service) AddFileApps(text []byte) error {
 	if err := json.Unmarshal(text, &entries); err != nil {
 		return fmt.Errorf("must be a list of apps with integration, client_id and client_secret: %w", err)
 	}
-	apps := map[appKey]oauthClient{}
+	apps := map[appKey]InstalledApp{}
 	for i, entry := range entries {
 		service, ok := s.integrations.Find(entry.Integration)
 		if !ok {
@@ -260,10 +256,15 @@ func (s *Service) AddFileApps(text []byte) error {
 		if entry.ClientID == "" || entry.ClientSecret == "" {
 			return fmt.Errorf("entry %d: client_id and client_secret are required", i+1)
 		}
-		if _, _, problems := sortFields(way.AppFields, entry.Fields, "an OAuth app for "+service.Name); len(problems) > 0 {
+		plain, secret, problems := sortFields(way.AppFields, entry.Fields, "an OAuth app for "+service.Name)
+		if len(problems) > 0 {
 			return fmt.Errorf("entry %d: %s %s", i+1, strings.TrimPrefix(problems[0].Pointer, "/"), problems[0].Message)
 		}
-		apps[appKey{service.ConnectedAs(), way.ID}] = oauthClient{entry.ClientID, entry.ClientSecret}
+		key := appKey{service.ConnectedAs(), way.ID}
+		apps[key] = InstalledApp{
+			App:     App{ID: key.fileID(), Integration: key.integration, Auth: key.auth, ClientID: entry.ClientID, Fields: plain, Shared: true},
+			secrets: appSecrets{entry.ClientSecret, secret},
+		}
 	}
 	s.fileApps = apps
 	return nil

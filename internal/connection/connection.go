@@ -54,7 +54,10 @@ type Connection struct {
 	Members []string
 	// Account is the account at the service, as people know it; empty if unknown.
 	Account string
-	Status  Status
+	// App identifies the OAuth app of an integration that the connection was made with;
+	// empty if there is none, or if that was not recorded yet.
+	App    string
+	Status Status
 	// Problem is why the status is failing or needs_reconnect.
 	Problem string
 	// Epoch increases whenever the credential changes.
@@ -187,6 +190,10 @@ const (
 	CodeMissing     = "connection_missing"     // there is none with the name
 	CodeBroken      = "connection_broken"      // it was not reconnected in time
 	CodeUnavailable = "connection_unavailable" // its token could not be renewed for now
+
+	// Codes of triggers that a service cannot call because of their connection.
+	CodeAppMissing     = "oauth_app_missing" // the app that the connection was made with
+	CodeAccountUnknown = "account_unknown"   // the account at the service
 )
 
 // Claim is the right of a node to renew the credential of a connection.

@@ -298,6 +298,7 @@ func (s *Service) obtain(ctx context.Context, actor auth.Actor, c *opened, wait 
 	for name := range callback {
 		env.Callback[name] = callback.Get(name)
 	}
+	c.forgetAccount()
 	if err := s.learn(c, integration.AtCallback, env); err != nil {
 		return err
 	}

@@ -44,9 +44,9 @@ type Service struct {
 	consents     ConsentStore
 	ending       EndingStore
 	audit        Recorder
-	fileApps     map[appKey]oauthClient // of the operator
-	node         string                 // this one
-	renewals     singleflight.Group     // by connection id
+	fileApps     map[appKey]InstalledApp // of the operator
+	node         string                  // this one
+	renewals     singleflight.Group      // by connection id
 	renewing     sync.WaitGroup
 	storing      sync.Map           // ids of connections whose renewal waits for the store
 	kept         sync.Map           // ids of connections whose new token is not stored yet

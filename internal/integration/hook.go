@@ -28,6 +28,8 @@ type Hook struct {
 	// Items are the events of a call; nil if its body is the only one. Key identifies an
 	// event, unless the trigger does.
 	Items, Key *expr.Program
+	// Account is the account at the service that an event is for, if the scope is PerApp.
+	Account *expr.Program
 	// Reply is the body of the response to a call, nil for an empty one.
 	Reply *Value
 }
@@ -36,9 +38,10 @@ type Hook struct {
 const (
 	PerTrigger    = "trigger"    // each trigger has a URL
 	PerConnection = "connection" // the triggers with the same connection share one
+	PerApp        = "app"        // all connections that were made with the same OAuth app share one
 )
 
-func hookScopes() []string { return []string{PerTrigger, PerConnection} }
+func hookScopes() []string { return []string{PerTrigger, PerConnection, PerApp} }
 
 // Verification says how to verify a call. The members are those of [signature.Rule] of the
 // same name.

@@ -155,6 +155,7 @@ type manifestHook struct {
 	Verify     *manifestVerify    `json:"verify"`
 	Challenge  *manifestChallenge `json:"challenge"`
 	Items      string             `json:"items"`
+	Account    string             `json:"account"`
 	Key        string             `json:"key"`
 	Reply      any                `json:"reply"`
 }

@@ -154,6 +154,9 @@ func (p *parser) integration(m *manifest, of *Integration) *Integration {
 	out.outline(m)
 	if !p.outline {
 		operations, hooks := p.operations(m), p.hooks(m)
+		for n := range hooks {
+			p.checkAccount(&hooks[n], out)
+		}
 		found := detail{operations, p.triggers(m, operations, hooks), hooks}
 		out.detail = func() detail { return found }
 	}

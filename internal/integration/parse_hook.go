@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/signature"
 )
 
@@ -69,7 +70,7 @@ func (p *parser) hook(pointer, name string, h *manifestHook, inputs []string) Ho
 	if h.Verify == nil {
 		p.failf(at(pointer, "verify"), "is required: how a call proves that it comes from the service")
 	} else {
-		out.Verification = p.verification(at(pointer, "verify"), h.Verify)
+		out.Verification = p.verification(at(pointer, "verify"), h)
 	}
 	call := p.callPlace()
 	if c := h.Challenge; c != nil {
@@ -84,7 +85,10 @@ func (p *parser) hook(pointer, name string, h *manifestHook, inputs []string) Ho
 		}
 	}
 	out.Items = p.program(at(pointer, "items"), h.Items, call.scope())
-	out.Key = p.program(at(pointer, "key"), h.Key, place{p.shared, map[string][]string{"item": nil, "headers": nil}}.scope())
+	event := place{p.shared, map[string][]string{"item": nil, "headers": nil}}
+	out.Key = p.program(at(pointer, "key"), h.Key, event.scope())
+	// The variables of connections are not known before the account is.
+	out.Account = p.program(at(pointer, "account"), h.Account, place{variables{connection: []string{}}, event.roots}.scope())
 	out.Reply = p.optionalValue(at(pointer, "reply"), h.Reply, call.scope())
 	return out
 }
@@ -92,6 +96,8 @@ func (p *parser) hook(pointer, name string, h *manifestHook, inputs []string) Ho
 // checkLife reports what is missing for registering a hook, or contradicts itself.
 func (p *parser) checkLife(pointer string, h *manifestHook) {
 	switch {
+	case h.Scope == PerApp && h.Register != nil:
+		p.failf(at(pointer, "register"), "does not belong to the scope app: people enter the URL where the app is registered, as setup tells them")
 	case (h.Register == nil) == (h.Setup == ""):
 		p.failf(pointer, "needs either register, a request that tells the service the URL, or setup, which tells people how to enter it")
 	case h.Register == nil && (h.Renew != nil || h.Unregister != nil || h.Expires != ""):
@@ -100,6 +106,36 @@ func (p *parser) checkLife(pointer string, h *manifestHook) {
 		p.failf(at(pointer, "expires"), "is required with renew: when a registration ends")
 	case h.Register != nil && h.Unregister == nil && h.Expires == "":
 		p.failf(at(pointer, "unregister"), "is required for a registration that does not expire")
+	}
+}
+
+// checkAccount reports why calls for all connections of an app could not be told apart, or
+// could come to a connection that they are not meant for. That the account was learned from
+// the service is what keeps workspaces apart: nothing that people enter may decide it.
+func (p *parser) checkAccount(h *Hook, of *Integration) {
+	pointer := at("/hooks", h.Name)
+	switch {
+	case h.Scope != PerApp && h.Account != nil:
+		p.failf(at(pointer, "account"), "belongs to the scope app: a URL of one connection has the events of its account")
+		return
+	case h.Scope != PerApp:
+		return
+	case h.Account == nil:
+		p.failf(at(pointer, "account"), "is required with the scope app: the account that an event is for, such as item.team_id")
+	}
+	if !h.Verification.Secret.Reads("secret") {
+		p.failf(at(pointer, "verify", "secret"), "must be a secret of the app, such as ${{ secret.client_secret }}: all connections share the URL")
+	}
+	for _, host := range of.Connection.Hosts {
+		if strings.Contains(host.Name.Source(), "${{") {
+			p.failf(at(pointer, "scope"), "cannot be app: whoever connects chooses the host %s, and so which account the service has", host.Name.Source())
+		}
+	}
+	for _, way := range of.Connection.Auth {
+		account := way.Learn[Account]
+		if stageOf(account) == AtCallback || account.Reads("connection") || account.Reads("callback") {
+			p.failf(at(pointer, "scope"), "cannot be app: with %s, a connection learns no account. Add account to learn, from test or token alone", way.Label)
+		}
 	}
 }
 
@@ -148,7 +184,8 @@ func verifySchemes() []string {
 // secretEncodings are the ways in which the key of a signature is written.
 func secretEncodings() []string { return []string{"text", "base64"} }
 
-func (p *parser) verification(pointer string, v *manifestVerify) Verification {
+func (p *parser) verification(pointer string, h *manifestHook) Verification {
+	v := h.Verify
 	p.oneOf(at(pointer, "scheme"), v.Scheme, verifySchemes())
 	p.require(at(pointer, "secret"), v.Secret)
 	secrets := slices.Clone(p.shared.secrets)
@@ -156,6 +193,9 @@ func (p *parser) verification(pointer string, v *manifestVerify) Verification {
 		secrets = append(secrets, ClientSecret)
 	}
 	scope := p.shared.scope(map[string][]string{"hook": {"secret"}, subscriptionRoot: nil, "secret": secrets})
+	if h.Scope == PerApp { // a call is verified before it is known whom it is for
+		scope = expr.NewScope(map[string][]string{"secret": append(secrets, p.shared.appSecrets...)})
+	}
 	out := Verification{
 		Scheme: v.Scheme, Secret: p.template(at(pointer, "secret"), v.Secret, scope, nil), SecretEncoding: v.SecretEncoding,
 		Given:  p.program(at(pointer, "given"), v.Given, p.callPlace().scope()),

@@ -73,3 +73,62 @@ func TestParseHook(t *testing.T) {
 		checkError(t, tc.hook+"\n"+tc.trigger, err, tc.want)
 	}
 }
+
+// installed returns a manifest with a hook for all connections of an app.
+func installed(host, learn, hook string) []byte {
+	return []byte(`
+id: team
+name: Team
+category: communication
+docs: https://team.example/docs
+base_url: https://team.example
+connection:
+  fields: {host: {title: Host, format: host, optional: true}, number: {title: Number, optional: true}}
+  auth:
+    - {kind: oauth2, authorize_url: "https://team.example/authorize", token_url: "https://team.example/token", client_auth: basic, app_fields: {signing_secret: {title: Signing secret, secret: true}}}
+    - {kind: bearer, label: Token, fields: {signing_secret: {title: Signing secret, secret: true}}}
+  hosts: [` + host + `]
+  test: {path: /me}
+  learn: {label: "${{ test.name }}"` + learn + `}
+hooks:
+  events:
+    scope: app
+    key: item.id
+    ` + hook + `
+triggers:
+  new_event: {title: New event, hook: events}
+`)
+}
+
+// A hook for all connections of an app needs what keeps them apart: an account that only the
+// service can tell.
+func TestParseAppHook(t *testing.T) {
+	t.Parallel()
+	const (
+		host    = "team.example"
+		learn   = `, account: "${{ test.team }}"`
+		setup   = "setup: 'Enter ${{ hook.url }} in your app.'\n    "
+		verify  = "verify: {scheme: slack, secret: '${{ secret.signing_secret }}'}\n    "
+		account = "account: item.team"
+		hook    = setup + verify + account
+	)
+	for _, tc := range []struct{ host, learn, hook, want string }{
+		{host, learn, hook, ""},
+		{host, `, account: "${{ token.team ?? test.team }}"`, setup + "verify: {scheme: github, secret: '${{ secret.client_secret }}'}\n    " + account, ""},
+		{host, learn, setup + verify, "/hooks/events/account: is required with the scope app"},
+		{host, learn, verify + account + "\n    register: {method: POST, path: /hooks}\n    unregister: {method: DELETE, path: /hooks}", "/hooks/events/register: does not belong to the scope app"},
+		{host, learn, setup + "verify: {scheme: slack, secret: '${{ hook.secret }}'}\n    " + account, "/hooks/events/verify/secret: unknown name hook"},
+		{host, learn, setup + "verify: {scheme: slack, secret: '${{ connection.host }}'}\n    " + account, "/hooks/events/verify/secret: unknown name connection"},
+		{host, learn, setup + verify + "account: connection.number", "/hooks/events/account: connection has no number"},
+		{host, "", hook, "/hooks/events/scope: cannot be app: with Sign in with Team, a connection learns no account"},
+		{host, `, account: "${{ connection.number }}"`, hook, "a connection learns no account"},
+		{host, `, account: "${{ callback.account ?? test.team }}"`, hook, "a connection learns no account"},
+		{host, `, account: "${{ connection.number ?? test.team }}"`, hook, "a connection learns no account"},
+		{`"${{ connection.host }}"`, learn, hook, "/hooks/events/scope: cannot be app: whoever connects chooses the host ${{ connection.host }}"},
+	} {
+		_, err := integration.Parse(installed(tc.host, tc.learn, tc.hook), nil)
+		checkError(t, tc.learn+"\n"+tc.hook, err, tc.want)
+	}
+	_, err := integration.Parse(calling("scope: connection\n    setup: 'Enter ${{ hook.url }}.'\n    verify: {scheme: github, secret: '${{ hook.secret }}'}\n    account: item.shop\n    key: item.id", "hook: orders"), nil)
+	checkError(t, "an account of one connection", err, "/hooks/orders/account: belongs to the scope app")
+}

@@ -16,7 +16,7 @@ func hookTypes() typeschema.Types {
 		reflect.TypeFor[manifestHook](): {
 			Name: "hook", Title: "Hook", Required: []string{"scope", "verify"},
 			Members: map[string]any{
-				"scope":      oneOf(hookScopes(), "Whether each trigger has a URL, or all triggers with the same connection share one."),
+				"scope":      oneOf(hookScopes(), "Whether each trigger has a URL, all triggers with the same connection share one, or all connections of the same OAuth app."),
 				"setup":      "How people enter ${{ hook.url }} at the service, where no request does it.",
 				"register":   "The request that tells the service the URL. It reads hook.url, hook.id, hook.secret and, per trigger, input.",
 				"renew":      "The request that extends a registration. Without it, a registration that expires is replaced by a new one.",
@@ -25,6 +25,7 @@ func hookTypes() typeschema.Types {
 				"verify":     "How a call proves that it comes from the service.",
 				"challenge":  "A call with which the service checks the URL. It starts nothing.",
 				"items":      expression("The events in a call, a list. It reads headers, query and body. Default: the body is the only one."),
+				"account":    expression("The account that an event is for, for the scope app: an event starts runs with the connections that have learned this account. It reads item and headers."),
 				"key":        expression("Identifies an event, such as item.id. What has the same key starts one run only."),
 				"reply":      "The body of the response to a call, text or JSON. Default: none.",
 			},

@@ -11,6 +11,7 @@ import (
 type variables struct {
 	connection []string
 	secrets    []string
+	appSecrets []string // of OAuth apps, which only verifications read
 	unchecked  []string // of connection: those that can have any characters
 	hasToken   bool
 	consent    bool
@@ -77,6 +78,11 @@ func (p *parser) sharedVariables(m *manifest, fields [][]Field) variables {
 	var out variables
 	for i, a := range m.Connection.Auth {
 		out.add(slices.Concat(p.fields, fields[i]), a.learned(m))
+		for _, f := range a.AppFields {
+			if f.value.Secret {
+				out.appSecrets = append(out.appSecrets, f.name)
+			}
+		}
 		k, _ := findKind(a.Kind)
 		out.hasToken = out.hasToken || k.hasToken
 		out.consent = out.consent || a.AuthorizeURL != ""

@@ -100,6 +100,23 @@ func (c HookCall) Events() ([]any, error) {
 	return events, nil
 }
 
+// ByAccount returns the events of a call for all connections of an app, by the accounts at
+// the service that they are for. Events without an account are for nobody.
+func (c HookCall) ByAccount(events []any) (map[string][]any, error) {
+	out := map[string][]any{}
+	for _, event := range events {
+		env := integration.Env{Now: c.Now, More: map[string]any{"item": event, "headers": c.Headers}}
+		value, err := env.Eval(c.Hook.Account)
+		if err != nil {
+			return nil, expressionFailure("account", err)
+		}
+		if account, isText := value.(string); isText && account != "" {
+			out[account] = append(out[account], event)
+		}
+	}
+	return out, nil
+}
+
 // Items returns what starts runs of a trigger with these settings.
 func (c HookCall) Items(t *integration.Trigger, with map[string]any, events []any) ([]Item, error) {
 	env := integration.Env{Connection: c.Variables, Now: c.Now, More: map[string]any{"input": Settings(t, with), "headers": c.Headers}}

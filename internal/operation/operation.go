@@ -87,6 +87,11 @@ func (a *Actions) FindTrigger(triggerType string) (*integration.Integration, *in
 	return i, t, ok
 }
 
+// FindIntegration returns the integration with an id.
+func (a *Actions) FindIntegration(id string) (*integration.Integration, bool) {
+	return a.integrations.Find(id)
+}
+
 // FindHook returns the hook with a name such as github.events.
 func (a *Actions) FindHook(name string) (*integration.Integration, *integration.Hook, bool) {
 	id, short, _ := strings.Cut(name, ".")

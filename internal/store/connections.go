@@ -11,12 +11,13 @@ import (
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
 const connectionColumns = `id, workspace_id, name, integration, definition, auth, fields, learned, hosts, account, status, problem, epoch,
-	expires_at, last_used_at, created_at, created_by, updated_at, updated_by, access, members, consent_ends_at, warn_at`
+	expires_at, last_used_at, created_at, created_by, updated_at, updated_by, access, members, consent_ends_at, warn_at, app`
 
 const selectConnection = `SELECT ` + connectionColumns + ` FROM connections `
 
@@ -29,14 +30,18 @@ func scanConnectionAnd(r database.Row, more ...any) (connection.Connection, erro
 	var (
 		c                               connection.Connection
 		fields, learned, hosts, members []byte
+		app                             *string
 	)
 	err := r.Scan(append([]any{
 		&c.ID, &c.WorkspaceID, &c.Name, &c.Integration, (*[]byte)(&c.Definition), &c.Auth, &fields, &learned, &hosts, &c.Account, (*string)(&c.Status), &c.Problem,
 		&c.Epoch, &c.ExpiresAt, &c.LastUsedAt, &c.CreatedAt, &c.CreatedBy, &c.UpdatedAt, &c.UpdatedBy,
-		(*string)(&c.Access), &members, &c.ConsentEndsAt, &c.WarnAt,
+		(*string)(&c.Access), &members, &c.ConsentEndsAt, &c.WarnAt, &app,
 	}, more...)...)
 	if err != nil {
 		return c, err
+	}
+	if app != nil {
+		c.App = *app
 	}
 	for _, part := range []struct {
 		text []byte
@@ -54,8 +59,16 @@ func scanSealedConnection(r database.Row) (sealed connection.Sealed, err error) 
 	return sealed, err
 }
 
-// encodedConnection has the parts of a connection that are stored as JSON.
-type encodedConnection struct{ fields, learned, hosts, members string }
+// encodedConnection has the parts of a connection that are stored as JSON, and what is
+// derived from them: the account that the service has told, nil if there is none.
+type encodedConnection struct {
+	fields, learned, hosts, members string
+	accountID                       any
+}
+
+// maxAccountID is the maximum length of the name of an account at a service. One that is
+// longer has no calls.
+const maxAccountID = 255
 
 func encodeConnection(c connection.Connection) (encodedConnection, error) {
 	var parts [4]string
@@ -66,7 +79,11 @@ func encodeConnection(c connection.Connection) (encodedConnection, error) {
 		}
 		parts[i] = string(text)
 	}
-	return encodedConnection{parts[0], parts[1], parts[2], parts[3]}, nil
+	out := encodedConnection{parts[0], parts[1], parts[2], parts[3], nil}
+	if account := c.Learned[integration.Account]; account != "" && len(account) <= maxAccountID {
+		out.accountID = Text(account)
+	}
+	return out, nil
 }
 
 // InsertConnection implements connection.Store.
@@ -96,11 +113,11 @@ func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMos
 			outcome = connection.TooMany
 			return nil
 		}
-		if err := tx.Do(`INSERT INTO connections (`+connectionColumns+`, credential)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
+		if err := tx.Do(`INSERT INTO connections (`+connectionColumns+`, account_id, credential)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)`,
 			c.ID, c.WorkspaceID, c.Name, c.Integration, textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
 			database.TimeOrNil(c.ExpiresAt), database.TimeOrNil(c.LastUsedAt), c.CreatedAt, c.CreatedBy, c.UpdatedAt, c.UpdatedBy, string(c.Access), encoded.members,
-			database.TimeOrNil(c.ConsentEndsAt), database.TimeOrNil(c.WarnAt), c.Credential); err != nil {
+			database.TimeOrNil(c.ConsentEndsAt), database.TimeOrNil(c.WarnAt), database.OrNil(c.App), encoded.accountID, c.Credential); err != nil {
 			return err
 		}
 		return insertAudit(tx, entry)
@@ -168,10 +185,11 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 func updateConnection(tx *transaction, c connection.Sealed, encoded encodedConnection, wasEpoch int64) (updated bool, err error) {
 	n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
 		epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 OR $17 THEN renewing_to END,
-		consent_ends_at = $18, warn_at = CASE WHEN epoch = $9 THEN warn_at ELSE $19 END
+		consent_ends_at = $18, warn_at = CASE WHEN epoch = $9 THEN warn_at ELSE $19 END, app = $20, account_id = $21
 		WHERE id = $14 AND workspace_id = $15 AND epoch = $16 AND (epoch <> $9 OR status <> 'needs_reconnect')`,
 		textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
-		database.TimeOrNil(c.ExpiresAt), c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch, c.KeepClaim, database.TimeOrNil(c.ConsentEndsAt), database.TimeOrNil(c.WarnAt))
+		database.TimeOrNil(c.ExpiresAt), c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch, c.KeepClaim, database.TimeOrNil(c.ConsentEndsAt), database.TimeOrNil(c.WarnAt),
+		database.OrNil(c.App), encoded.accountID)
 	return n == 1, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -55,6 +56,12 @@ func (s *Store) PutApp(ctx context.Context, app connection.SealedApp, created, u
 		}
 		stored = *found
 		entry.TargetID = stored.ID
+		// What the app had not, such as the secret that calls are verified with, it may have now.
+		if err := tx.Do(`UPDATE subscriptions SET next_at = $1 WHERE failures > 0 AND substr(hook, 1, $2) = $3`,
+			clock.Steady(), len(app.Integration)+1, app.Integration+"."); err != nil {
+			return err
+		}
+		s.announceSubscriptions(tx)
 		return insertAudit(tx, entry)
 	})
 	return stored, isNew, err
@@ -93,17 +100,32 @@ func (s *Store) DeleteApp(ctx context.Context, workspaceID, id string, entry aud
 }
 
 // AppFor implements connection.AppStore.
-func (s *Store) AppFor(ctx context.Context, workspaceID, integration, auth string) (found *connection.SealedApp, err error) {
+func (s *Store) AppFor(ctx context.Context, workspaceID, integration, auth string) (*connection.SealedApp, error) {
+	return s.sealedApp(ctx, `integration = $1 AND auth = $2 AND (workspace_id = $3 OR shared) ORDER BY workspace_id = $3 DESC LIMIT 1`,
+		integration, auth, workspaceID)
+}
+
+// AppWithID implements connection.AppStore.
+func (s *Store) AppWithID(ctx context.Context, id string) (*connection.SealedApp, error) {
+	return s.sealedApp(ctx, `id = $1`, id)
+}
+
+func (s *Store) sealedApp(ctx context.Context, which string, args ...any) (found *connection.SealedApp, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+appColumns+`, secret FROM oauth_apps
-			WHERE integration = $1 AND auth = $2 AND (workspace_id = $3 OR shared) ORDER BY workspace_id = $3 DESC LIMIT 1`,
-			[]any{integration, auth, workspaceID}, func(r database.Row) (a connection.SealedApp, err error) {
-				a.App, err = scanAppAnd(r, &a.Secret)
-				return a, err
-			})
+		found, err = database.One(c, `SELECT `+appColumns+`, secret FROM oauth_apps WHERE `+which, args, func(r database.Row) (a connection.SealedApp, err error) {
+			a.App, err = scanAppAnd(r, &a.Secret)
+			return a, err
+		})
 		return err
 	})
 	return found, err
+}
+
+// SetConnectionApp implements connection.AppStore.
+func (s *Store) SetConnectionApp(ctx context.Context, workspaceID, id string, epoch int64, app string) error {
+	return s.write(ctx, func(tx *transaction) error {
+		return tx.Do(`UPDATE connections SET app = $1 WHERE id = $2 AND workspace_id = $3 AND epoch = $4`, app, id, workspaceID, epoch)
+	})
 }
 
 // InsertConsent implements connection.ConsentStore.

@@ -42,6 +42,8 @@ type Notify struct {
 	// SubscriptionDue is called when there is something to do for a subscription at a
 	// service.
 	SubscriptionDue func(at time.Time)
+	// AppCalled is called when calls for OAuth apps are to be handed out at a time.
+	AppCalled func(at time.Time)
 	// EventPending is called when there is an event for a trigger to fire on.
 	EventPending func(at time.Time)
 	// WorkflowDeleted is called when the runs of a workflow became void.
@@ -85,6 +87,9 @@ func New(driver database.Driver, notify Notify) *Store {
 	}
 	if notify.Deliverable == nil {
 		notify.Deliverable = func() {}
+	}
+	if notify.AppCalled == nil {
+		notify.AppCalled = func(time.Time) {}
 	}
 	if notify.SubscriptionDue == nil {
 		notify.SubscriptionDue = func(time.Time) {}

@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 12
+const Schema = 13
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -56,7 +56,7 @@ func workspaceTables() []Table {
 		{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"},
 		{
 			Name: "connections", Key: "id", Bytes: "credential", NotExported: "renewing_node renewing_to",
-			Text: "id workspace_id name integration definition auth fields learned hosts account status problem created_by updated_by access members",
+			Text: "id workspace_id name integration definition auth fields learned hosts account app account_id status problem created_by updated_by access members",
 			Int:  "epoch expires_at last_used_at created_at updated_at consent_ends_at warn_at",
 		},
 		{Name: "connection_aliases", Key: "workspace_id name", Text: "workspace_id name connection_id"},
@@ -84,6 +84,7 @@ func workflowTables() []Table {
 			Name: "subscriptions", Key: "id", Text: "id target workspace_id connection_id hook base_url error_code error_text",
 			Int: "expires_at next_at failures error_at created_at", Bool: "registered", Bytes: "token_hash sealed", NotExported: "claimed_by claimed_until",
 		},
+		{Name: "app_calls", Key: "id", Text: "id workspace_id hook app account_id", Int: "received_at next_at failures", Bytes: "sealed"},
 		{Name: "occasions", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"},
 		{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"},
 		{

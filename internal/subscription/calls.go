@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
@@ -24,13 +25,16 @@ import (
 const (
 	// maxChallenge is the largest response to a challenge, in bytes.
 	maxChallenge = 1 << 10
-	// PerMinute is how many calls of a subscription are accepted per minute.
-	PerMinute = 6_000
+	// perMinute is how many calls of a subscription are accepted per minute, and
+	// perMinuteOfApp how many for all accounts of an app.
+	perMinute      = 6_000
+	perMinuteOfApp = 60_000
 )
 
 // CallStore finds what a call is for.
 type CallStore interface {
 	Store
+	AppCallStore
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
 }
 
@@ -38,9 +42,11 @@ type CallStore interface {
 type Calls struct {
 	store       CallStore
 	triggers    trigger.Store
-	vault       trigger.Sealer
+	vault       Vault
 	operations  *operation.Actions
 	connections trigger.Connections
+	apps        Apps
+	base        func() string
 	programs    trigger.Programs
 	values      trigger.Values
 	runs        trigger.Runs
@@ -50,16 +56,23 @@ type Calls struct {
 // NewCalls returns Calls that record why a call started no run in an inbox.
 func NewCalls(store CallStore, d Deps, runs trigger.Runs, inbox *trigger.Inbox) *Calls {
 	return &Calls{
-		store: store, triggers: d.Triggers, vault: d.Vault, operations: d.Operations, connections: d.Connections, programs: d.Programs, values: d.Values,
-		runs: runs, inbox: inbox,
+		store: store, triggers: d.Triggers, vault: d.Vault, operations: d.Operations, connections: d.Connections, apps: d.Apps, base: d.BaseURL,
+		programs: d.Programs, values: d.Values, runs: runs, inbox: inbox,
 	}
 }
 
-// Called is a subscription that is being called.
+// Called is a subscription or an OAuth app that is being called.
 type Called struct {
-	Subscription
+	// Key identifies it, and PerMinute is how many calls of it are accepted per minute.
+	Key       string
+	PerMinute int
+	// Workspace is the one whose subscription or app it is.
 	Workspace auth.Workspace
-	need      Need
+	hook      string
+	// of is the subscription, with what needs it, and app the OAuth app; one of them is nil.
+	of    *Callee
+	app   *connection.InstalledApp
+	token string // of the app
 }
 
 // Request is an HTTP request of a service.
@@ -76,27 +89,43 @@ type Response struct {
 	Body        []byte
 }
 
-// Find returns the subscription of a token. A service calls before anybody needs that: to
-// check the URL while it is told of it.
+// Find returns the subscription or the app of a token. A service calls before anybody needs
+// that: to check the URL while it is told of it.
 func (c *Calls) Find(ctx context.Context, token string) (Called, error) {
+	out, workspaceID, err := c.find(ctx, token)
+	if err != nil {
+		return Called{}, err
+	}
+	workspace, err := c.store.Workspace(ctx, workspaceID)
+	if err == nil && workspace == nil {
+		err = trigger.NothingHere()
+	}
+	if err != nil {
+		return Called{}, err
+	}
+	out.Workspace = *workspace
+	return out, nil
+}
+
+func (c *Calls) find(ctx context.Context, token string) (out Called, workspaceID string, err error) {
 	if !trigger.ValidToken(token) {
-		return Called{}, trigger.NothingHere()
+		app, hook, err := c.findApp(ctx, token)
+		if err == nil && app == nil {
+			err = trigger.NothingHere()
+		}
+		if err != nil {
+			return Called{}, "", err
+		}
+		return Called{Key: "app/" + app.ID + "/" + hook, PerMinute: perMinuteOfApp, hook: hook, app: app, token: token}, app.WorkspaceID, nil
 	}
 	found, need, err := c.store.SubscriptionByToken(ctx, trigger.HashToken(token))
+	if err == nil && found == nil {
+		err = trigger.NothingHere()
+	}
 	if err != nil {
-		return Called{}, err
+		return Called{}, "", err
 	}
-	if found == nil {
-		return Called{}, trigger.NothingHere()
-	}
-	workspace, err := c.store.Workspace(ctx, found.WorkspaceID)
-	if err != nil {
-		return Called{}, err
-	}
-	if workspace == nil {
-		return Called{}, trigger.NothingHere()
-	}
-	return Called{*found, *workspace, need}, nil
+	return Called{Key: found.Target, PerMinute: perMinute, hook: found.Hook, of: &Callee{*found, need}}, found.WorkspaceID, nil
 }
 
 // Accept answers a call: as the service wants to read it if it only checks the URL.
@@ -115,20 +144,14 @@ func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response,
 		return Response{}, nil
 	}
 	if err := c.verify(ctx, called, &call, r); err != nil {
-		return Response{}, c.explain(called, err)
+		return Response{}, c.explain(ctx, called, err)
 	}
-	events, err := call.Events()
+	err = c.take(ctx, called, call)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
-		c.note(called.need.Triggers, failure)
-		return Response{}, nil
+		return Response{}, c.noteAll(ctx, called, failure)
 	}
 	if err != nil {
 		return Response{}, err
-	}
-	for _, t := range called.need.Triggers {
-		if err := c.fire(ctx, call, t, events); err != nil {
-			return Response{}, err
-		}
 	}
 	reply, err := call.Reply()
 	if err != nil {
@@ -137,17 +160,55 @@ func (c *Calls) Accept(ctx context.Context, called Called, r Request) (Response,
 	return respond(reply, maxChallenge)
 }
 
+// take starts the runs for the events of a verified call or, if it is for an app, keeps them
+// until that is done for each of its connections.
+func (c *Calls) take(ctx context.Context, called Called, call operation.HookCall) error {
+	events, err := call.Events()
+	switch {
+	case err != nil:
+		return err
+	case called.app != nil:
+		return c.keep(ctx, called.app, call, events)
+	case call.Hook.Scope == integration.PerApp: // the app of one connection
+		byAccount, err := call.ByAccount(events)
+		if err != nil {
+			return err
+		}
+		if account := call.Variables[integration.Account]; account != "" {
+			events = byAccount[account]
+		}
+	}
+	return c.fireAll(ctx, call, called.of.Triggers, events)
+}
+
+func (c *Calls) fireAll(ctx context.Context, call operation.HookCall, triggers []trigger.Trigger, events []any) error {
+	for _, t := range triggers {
+		if err := c.fire(ctx, call, t, events); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// registration returns what the service was told.
+func (c *Calls) registration(ctx context.Context, called Called) (operation.Registration, error) {
+	i, hook, ok := c.operations.FindHook(called.hook)
+	if !ok {
+		return operation.Registration{}, trigger.NothingHere()
+	}
+	if called.app != nil {
+		return operation.Registration{Service: i, Hook: hook, Workspace: called.Workspace.ID, Now: clock.Now(), URL: c.base() + Path + called.token}, nil
+	}
+	contents, err := open(ctx, c.vault, called.of.Subscription)
+	if err != nil {
+		return operation.Registration{}, err
+	}
+	return contents.registration(called.of.Subscription, i, hook, clock.Now())
+}
+
 // read returns the call.
 func (c *Calls) read(ctx context.Context, called Called, r Request) (call operation.HookCall, err error) {
-	i, hook, ok := c.operations.FindHook(called.Hook)
-	if !ok {
-		return call, trigger.NothingHere()
-	}
-	contents, err := open(ctx, c.vault, called.Subscription)
-	if err != nil {
-		return call, err
-	}
-	about, err := contents.registration(called.Subscription, i, hook, clock.Now())
+	about, err := c.registration(ctx, called)
 	if err != nil {
 		return call, err
 	}
@@ -183,11 +244,14 @@ func (c *Calls) verify(ctx context.Context, called Called, call *operation.HookC
 // secret returns what a call is verified with, and sets the variables of the connection.
 func (c *Calls) secret(ctx context.Context, called Called, call *operation.HookCall) (secret string, err error) {
 	v := call.Hook.Verification
+	if called.app != nil {
+		return called.app.Verifying(v.Secret)
+	}
 	var ofConnection integration.Template
 	if v.NeedsCredential() {
 		ofConnection = v.Secret
 	}
-	secret, call.Variables, err = c.connections.Verifying(ctx, called.WorkspaceID, called.need.Connection, ofConnection)
+	secret, call.Variables, err = c.connections.Verifying(ctx, called.Workspace.ID, called.of.Connection, ofConnection)
 	if err != nil || v.NeedsCredential() {
 		return secret, err
 	}
@@ -196,13 +260,29 @@ func (c *Calls) secret(ctx context.Context, called Called, call *operation.HookC
 
 // explain records the reason of a rejection for the owners of the triggers, and returns the
 // error for the caller.
-func (c *Calls) explain(called Called, err error) error {
+func (c *Calls) explain(ctx context.Context, called Called, err error) error {
 	rejection, ok := errors.AsType[*signature.Rejection](err)
 	if !ok {
 		return err
 	}
-	c.note(called.need.Triggers, &action.Failure{Code: trigger.CodeSignatureRejected, Message: rejection.Reason})
+	if err := c.noteAll(ctx, called, &action.Failure{Code: trigger.CodeSignatureRejected, Message: rejection.Reason}); err != nil {
+		return err
+	}
 	return trigger.NotGenuine()
+}
+
+// noteAll records why a call did not start a run, for the owners of what is called: others do
+// not learn what an app is called with.
+func (c *Calls) noteAll(ctx context.Context, called Called, failure *action.Failure) error {
+	if called.app == nil {
+		c.note(called.of.Triggers, failure)
+		return nil
+	}
+	callees, err := c.store.CalleesIn(ctx, called.Workspace.ID, called.hook, called.app.Identity())
+	for _, callee := range callees {
+		c.note(callee.Triggers, failure)
+	}
+	return err
 }
 
 // note records why a call did not start a run.

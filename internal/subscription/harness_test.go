@@ -45,10 +45,12 @@ category: commerce
 docs: https://shop.example/api
 base_url: https://shop.example
 connection:
-  auth: [{kind: bearer, label: Token}]
+  auth:
+    - {kind: bearer, label: Token}
+    - {kind: oauth2, authorize_url: "https://shop.example/authorize", token_url: "https://shop.example/token", client_auth: basic}
   hosts: [shop.example]
   test: {path: /me}
-  learn: {label: "${{ test.name }}"}
+  learn: {label: "${{ test.name }}", account: "${{ test.id }}"}
 errors: [{when: status == 400, message: "Shop: ${{ body.message }}"}]
 hooks:
   orders:
@@ -73,6 +75,13 @@ hooks:
     setup: "Enter ${{ hook.url }} in the shop."
     verify: {scheme: github, secret: "${{ secret.token }}"}
     key: item.id
+  shared:
+    scope: app
+    setup: "Enter ${{ hook.url }} in the app."
+    verify: {scheme: github, secret: "${{ secret.client_secret }}"}
+    items: body.orders
+    account: item.seller
+    key: item.id
 triggers:
   new_order:
     title: New order
@@ -82,6 +91,7 @@ triggers:
     output: {id: "${{ item.id }}", total: "${{ item.total + 0 }}"}
   short_order: {title: Short, input: {status: {type: string}}, hook: short}
   app_order: {title: App, hook: app}
+  shared_order: {title: Shared, hook: shared, when: "headers['x-test'] == nil"}
 `
 
 // request is a request that the shop has received.
@@ -102,8 +112,12 @@ type env struct {
 	deps  subscription.Deps
 	calls *subscription.Calls
 	inbox *trigger.Inbox
-	// node is the reconciler, if it runs.
-	node *subscription.Reconciler
+	// node is the reconciler, if it runs, and fanout hands out calls for apps.
+	node   *subscription.Reconciler
+	fanout *subscription.Fanout
+	// apps are those of the operator: app is the one for the shop.
+	apps *connection.Service
+	app  *connection.InstalledApp
 	full bool // the queue of runs
 
 	mu       sync.Mutex
@@ -120,7 +134,7 @@ func newEnv(t *testing.T) *env {
 		if e.node != nil {
 			e.node.Wake(at)
 		}
-	}})
+	}, AppCalled: func(at time.Time) { e.fanout.Wake(at) }})
 	var err error
 	e.vault, err = vault.New(make([]byte, 32), e.store)
 	e.must(err)
@@ -142,10 +156,15 @@ func newEnv(t *testing.T) *env {
 	e.runs = run.NewService(e.store, programs, run.NewWatchers(), e, pubsub.NewBroker())
 	e.inbox = trigger.NewInbox(e.store)
 	e.deps = subscription.Deps{
-		Store: e.store, Vault: e.vault, Operations: operations, Connections: e, Programs: programs, Triggers: e.store, Values: values,
+		Store: e.store, Vault: e.vault, Operations: operations, Connections: e, Apps: e, Programs: programs, Triggers: e.store, Values: values,
 		Node: "node_1", BaseURL: func() string { return e.base }, Log: slog.New(slog.DiscardHandler),
 	}
 	e.calls = subscription.NewCalls(e.store, e.deps, e.runs, e.inbox)
+	e.fanout = subscription.NewFanout(e.calls, e.deps.Log)
+	e.apps = connection.NewService(e.store, e.vault, nil, integrations, "node_1", e.deps.Log)
+	e.must(e.apps.AddFileApps([]byte(`[{"integration": "shop", "client_id": "a-client", "client_secret": "s3cr3t-of-the-app"}]`)))
+	e.app, err = e.apps.AppWithID(t.Context(), "file-shop-oauth2")
+	e.must(err)
 	e.connect("my-shop", "ada")
 	return e
 }
@@ -161,14 +180,12 @@ func (e *env) must(err error) {
 func (e *env) run() {
 	e.node = subscription.NewReconciler(e.deps)
 	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = e.node.Run(ctx)
-	}()
+	var parts sync.WaitGroup
+	parts.Go(func() { _ = e.node.Run(ctx) })
+	parts.Go(func() { _ = e.fanout.Run(ctx) })
 	e.t.Cleanup(func() {
 		stop()
-		<-done
+		parts.Wait()
 	})
 }
 
@@ -195,7 +212,8 @@ func (e *env) reconnect(name, account string) {
 	was, err := e.store.SealedConnection(e.t.Context(), e.actor.Workspace.ID, name)
 	e.must(err)
 	now := *was
-	now.Account, now.Epoch = account, was.Epoch+1
+	now.Account, now.Epoch, now.Learned = account, was.Epoch+1, map[string]string{integration.Account: account}
+	now.App = e.app.Identity()
 	entry := e.entry()
 	_, err = e.store.UpdateConnection(e.t.Context(), now, was.Epoch, &entry)
 	e.must(err)
@@ -235,7 +253,7 @@ func (e *env) state(of workflow.Workflow) subscription.State {
 	e.t.Helper()
 	found, err := e.store.Triggers(e.t.Context(), e.actor.Workspace.ID, of.ID)
 	e.must(err)
-	service := subscription.NewService(e.store, e.vault, e.deps.Operations, e.deps.BaseURL)
+	service := subscription.NewService(e.deps)
 	states, err := service.States(e.t.Context(), e.actor, found)
 	e.must(err)
 	return states[found[0].Subscription]
@@ -323,6 +341,13 @@ func (*env) Use(ctx context.Context, _, name string, _ time.Duration, call func(
 func (*env) Verifying(_ context.Context, _, _ string, secret integration.Template) (string, map[string]string, error) {
 	text, _, err := secret.Text(integration.Env{Secret: map[string]string{"token": "s3cr3t-token"}})
 	return text, map[string]string{}, err
+}
+
+// No connection was made with an app that others share.
+func (*env) AppOf(context.Context, string, string) (*connection.InstalledApp, error) { return nil, nil }
+
+func (e *env) AppWithID(ctx context.Context, id string) (*connection.InstalledApp, error) {
+	return e.apps.AppWithID(ctx, id)
 }
 
 func (*env) Names(context.Context, auth.Actor) (workflow.Names, error) {

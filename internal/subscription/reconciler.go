@@ -38,9 +38,10 @@ const (
 // Deps is what a reconciler uses.
 type Deps struct {
 	Store       Store
-	Vault       trigger.Sealer
+	Vault       Vault
 	Operations  *operation.Actions
 	Connections trigger.Connections
+	Apps        Apps
 	Programs    trigger.Programs
 	Triggers    trigger.Store
 	Values      trigger.Values
@@ -158,6 +159,8 @@ func (t *task) do(ctx context.Context) (err error) {
 		return t.remove(ctx)
 	case t.hook == nil:
 		return &action.Failure{Code: trigger.CodeCorrupt, Message: fmt.Sprintf("there is no hook %s any more", t.Hook)}
+	case t.hook.Scope == integration.PerApp:
+		return t.useApp(ctx)
 	case t.hook.Register == nil:
 		return t.prepare(ctx, nil)
 	case t.Registered && !t.isElsewhere() && !t.isDue():

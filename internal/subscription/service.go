@@ -2,9 +2,11 @@ package subscription
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/operation"
@@ -39,14 +41,15 @@ type State struct {
 // Service answers what the state of subscriptions is.
 type Service struct {
 	store      Store
-	vault      trigger.Sealer
+	vault      Vault
 	operations *operation.Actions
+	apps       Apps
 	base       func() string
 }
 
-// NewService returns a service on a store. URLs start with base.
-func NewService(store Store, vault trigger.Sealer, operations *operation.Actions, base func() string) *Service {
-	return &Service{store: store, vault: vault, operations: operations, base: base}
+// NewService returns a service that answers about what a reconciler does.
+func NewService(d Deps) *Service {
+	return &Service{store: d.Store, vault: d.Vault, operations: d.Operations, apps: d.Apps, base: d.BaseURL}
 }
 
 // States returns the states of the subscriptions that triggers need, by their targets.
@@ -73,27 +76,59 @@ func (s *Service) States(ctx context.Context, actor auth.Actor, triggers []trigg
 func (s *Service) state(ctx context.Context, of Subscription) (State, error) {
 	out := State{Status: Pending, ExpiresAt: of.ExpiresAt, Error: of.Error}
 	i, hook, ok := s.operations.FindHook(of.Hook)
+	byPeople := ok && hook.Register == nil
 	switch {
 	case of.Error != nil:
 		out.Status = Failing
-	case of.Registered && ok && hook.Register == nil:
+	case of.Registered && byPeople:
 		out.Status = Manual
 	case of.Registered:
 		out.Status = Active
 	}
-	if !ok || hook.Register != nil || of.Sealed == nil {
+	if !byPeople {
 		return out, nil
 	}
+	var err error
+	switch about := (operation.Registration{Service: i, Hook: hook}); {
+	case of.Sealed != nil:
+		out.URL, out.Setup, err = s.ownSetup(ctx, of, about)
+	case out.Status == Manual: // with the app of the connection
+		out.URL, out.Setup, err = s.sharedSetup(ctx, of, about)
+	}
+	if failure, ok := errors.AsType[*action.Failure](err); ok { // the connection has just changed
+		out.Status, out.Error = Failing, &trigger.Note{At: clock.Now(), Code: failure.Code, Message: failure.Message}
+		err = nil
+	}
+	return out, err
+}
+
+// ownSetup returns the URL of a subscription, and where people enter it.
+func (s *Service) ownSetup(ctx context.Context, of Subscription, about operation.Registration) (url, setup string, err error) {
 	contents, err := open(ctx, s.vault, of)
 	if err != nil {
-		return out, err
+		return "", "", err
 	}
 	of.BaseURL = s.base()
-	about, err := contents.registration(of, i, hook, clock.Now())
-	if err != nil {
-		return out, err
+	if about, err = contents.registration(of, about.Service, about.Hook, clock.Now()); err != nil {
+		return "", "", err
 	}
-	out.URL = about.URL
-	out.Setup, err = about.SetupText(nil)
-	return out, err
+	setup, err = about.SetupText(nil)
+	return about.URL, setup, err
+}
+
+// sharedSetup returns the URL of the app that a connection was made with, to the workspace
+// whose app it is.
+func (s *Service) sharedSetup(ctx context.Context, of Subscription, about operation.Registration) (url, setup string, err error) {
+	need, err := s.store.SubscriptionNeed(ctx, of)
+	if err != nil {
+		return "", "", err
+	}
+	app, err := s.apps.AppOf(ctx, of.WorkspaceID, need.Connection)
+	switch {
+	case err != nil || app == nil:
+		return "", "", err
+	case app.WorkspaceID != of.WorkspaceID:
+		return "", "The owner of the OAuth app of this installation enters its URL at " + about.Service.Name + ".", nil
+	}
+	return s.appSetup(ctx, app, about)
 }

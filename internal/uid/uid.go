@@ -39,6 +39,7 @@ const (
 	File       Kind = "file"
 
 	Subscription Kind = "sub"
+	AppCall      Kind = "call"
 )
 
 const (

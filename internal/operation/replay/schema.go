@@ -60,6 +60,7 @@ func testTypes() typeschema.Types {
 				"found":         "What the poll finds, or the call says.",
 				"next":          "The cursor of the next poll, if it is another one.",
 				"more":          "The next poll follows at once.",
+				"account":       "The account that the events of the call are for, if the hook has the scope app.",
 				"position_lost": "The service no longer knows the cursor.",
 				"error":         "How the poll fails.",
 			},

@@ -27,6 +27,9 @@ type TriggerTest struct {
 	Exchanges []Exchange      `json:"exchanges"`
 	// Call is a call of the hook, in place of a poll.
 	Call *Call `json:"call"`
+	// Account is the account that the events of the call are for, if the hook is for all
+	// connections of an app.
+	Account string `json:"account"`
 	// Found is what the poll finds, or the call says. Runs start for those of its items whose keys are new; of
 	// a first poll, for none.
 	Found []FoundItem `json:"found"`
@@ -124,8 +127,25 @@ func (t TriggerTest) found(server *server, trigger *integration.Trigger, with ma
 	if err != nil {
 		return operation.Found{}, err
 	}
+	if trigger.Hook.Scope == integration.PerApp {
+		if events, err = t.eventsOf(call, events); err != nil {
+			return operation.Found{}, err
+		}
+	}
 	items, err := call.Items(trigger, with, events)
 	return operation.Found{Items: items}, err
+}
+
+// eventsOf returns the events of a call for the account of the test.
+func (t TriggerTest) eventsOf(call operation.HookCall, events []any) ([]any, error) {
+	if t.Account == "" {
+		return nil, errors.New("write account: the account that the events are for")
+	}
+	found, err := call.ByAccount(events)
+	if err == nil && len(found[t.Account]) == 0 {
+		err = fmt.Errorf("the call has no events for the account %q, but for %q", t.Account, slices.Sorted(maps.Keys(found)))
+	}
+	return found[t.Account], err
 }
 
 // compare compares what a poll has found with what is expected.

@@ -52,6 +52,7 @@ var areas = []struct {
 	{"notifications", testNotifications},
 	{"triggers", testTriggers},
 	{"subscriptions", testSubscriptions},
+	{"calls for apps", testAppCalls},
 	{"firing", testFire},
 	{"firing in batches", testFireBatch},
 	{"trigger keys", testTriggerKeys},

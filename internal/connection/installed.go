@@ -1,0 +1,127 @@
+package connection
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/integration"
+)
+
+// InstalledApp is an OAuth app with its secrets, as services know it that call at its URL.
+// An app of the operator belongs to the first workspace.
+type InstalledApp struct {
+	App
+	secrets appSecrets
+}
+
+// Verifying returns the secret with which the service signs its calls, from a template of
+// its manifest; "" if the app does not have it.
+func (a InstalledApp) Verifying(secret integration.Template) (string, error) {
+	values := map[string]string{integration.ClientSecret: a.secrets.ClientSecret}
+	for name, value := range a.secrets.Fields {
+		values[name] = value
+	}
+	text, _, err := secret.Text(integration.Env{Secret: values})
+	return text, err
+}
+
+// Identity identifies the app at the service. An app that was replaced has another one: its
+// installations are not those of the new app.
+func (a InstalledApp) Identity() string {
+	sum := sha256.Sum256([]byte(a.ID + "\n" + a.ClientID))
+	return hex.EncodeToString(sum[:16])
+}
+
+// filePrefix is what the ids of the operator's apps begin with.
+const filePrefix = "file"
+
+// fileID returns the id of the operator's app for a service.
+func (k appKey) fileID() string {
+	return strings.Join([]string{filePrefix, k.integration, k.auth}, "-")
+}
+
+// appFor returns the app that a workspace uses for a service; nil if there is none.
+func (s *Service) appFor(ctx context.Context, workspaceID string, key appKey) (*InstalledApp, error) {
+	found, err := s.apps.AppFor(ctx, workspaceID, key.integration, key.auth)
+	if err != nil || found != nil {
+		return s.openApp(ctx, found, err)
+	}
+	if app, ok := s.fileApps[key]; ok {
+		return s.ofFirstWorkspace(ctx, app)
+	}
+	return nil, nil
+}
+
+// AppWithID returns the app with an id; nil if there is none.
+func (s *Service) AppWithID(ctx context.Context, id string) (*InstalledApp, error) {
+	for key, app := range s.fileApps {
+		if key.fileID() == id {
+			return s.ofFirstWorkspace(ctx, app)
+		}
+	}
+	found, err := s.apps.AppWithID(ctx, id)
+	return s.openApp(ctx, found, err)
+}
+
+func (s *Service) openApp(ctx context.Context, sealed *SealedApp, err error) (*InstalledApp, error) {
+	if err != nil || sealed == nil {
+		return nil, err
+	}
+	out := &InstalledApp{App: sealed.App}
+	plain, err := s.vault.Open(ctx, appRef(sealed.App), sealed.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(plain, &out.secrets); err != nil {
+		return nil, fmt.Errorf("read the OAuth app %s: %w", sealed.ID, err)
+	}
+	return out, nil
+}
+
+func (s *Service) ofFirstWorkspace(ctx context.Context, app InstalledApp) (*InstalledApp, error) {
+	first, err := s.apps.FirstWorkspace(ctx)
+	if err != nil || first == nil {
+		return nil, err
+	}
+	app.WorkspaceID = first.ID
+	return &app, nil
+}
+
+// AppOf returns the OAuth app that a connection was made with; nil if the connection has no
+// app that others share, since a key or a token was entered for it. It fails if calls for the
+// app cannot come to the connection.
+func (s *Service) AppOf(ctx context.Context, workspaceID, name string) (*InstalledApp, error) {
+	c, err := s.readAny(ctx, workspaceID, name)
+	if err != nil || c.Integration == "" || !c.auth.NeedsConsent() {
+		return nil, err
+	}
+	app, err := s.appFor(ctx, workspaceID, appKey{c.Integration, c.Auth})
+	switch {
+	case err != nil:
+		return nil, err
+	case app == nil || app.ClientID != c.client().id || c.App != "" && c.App != app.Identity():
+		return nil, &action.Failure{Code: CodeAppMissing, Message: fmt.Sprintf("the connection %q was made with another OAuth app than the one that is used now: reconnect it", name)}
+	case c.Learned[integration.Account] == "":
+		return nil, &action.Failure{Code: CodeAccountUnknown, Message: fmt.Sprintf("it is not known yet which account of %s the connection %q has: test the connection", c.service.Name, name)}
+	case c.App == "": // it was made by an earlier release
+		err = s.apps.SetConnectionApp(ctx, workspaceID, c.ID, c.Epoch, app.Identity())
+	}
+	return app, err
+}
+
+// forgetAccount forgets which account the connection had, so that only the service can say
+// which one its new token is for.
+func (c *opened) forgetAccount() {
+	learned := map[string]string{}
+	for name, value := range c.Learned {
+		if name != integration.Account {
+			learned[name] = value
+		}
+	}
+	c.Learned = learned
+}

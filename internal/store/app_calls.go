@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/subscription"
+	"github.com/stepmill/stepmill/internal/trigger"
+)
+
+const (
+	// A service waits with further calls for an account while so many, or so many bytes of
+	// them, are waiting.
+	appCallsPerAccount     = 1_000
+	appCallBytesPerAccount = 32 << 20
+	// appCallsAtATime is how many calls for an account are handed out at a time, so that a
+	// busy account leaves room for others.
+	appCallsAtATime = 4
+)
+
+const appCallColumns = `id, workspace_id, hook, app, account_id, sealed, received_at, next_at, failures`
+
+func scanAppCall(r database.Row) (c subscription.AppCall, err error) {
+	return c, r.Scan(&c.ID, &c.WorkspaceID, &c.Hook, &c.App, &c.Account, &c.Sealed, &c.ReceivedAt, &c.NextAt, &c.Failures)
+}
+
+// fromApp selects the subscriptions s of the connections that were made with an app: what the
+// service has told decides which account a connection has.
+const fromApp = ` FROM subscriptions s JOIN connections c ON c.id = s.connection_id AND c.workspace_id = s.workspace_id WHERE s.hook = $1 AND c.app = $2`
+
+// CalledAccounts implements subscription.AppCallStore.
+func (s *Store) CalledAccounts(ctx context.Context, hook, app string, accounts []string) (called []string, err error) {
+	if len(accounts) == 0 {
+		return nil, nil
+	}
+	args := []any{hook, app}
+	for _, account := range accounts {
+		args = append(args, Text(account))
+	}
+	err = s.read(ctx, func(c database.Conn) error {
+		called, err = database.List(c, `SELECT DISTINCT c.account_id`+fromApp+` AND c.account_id IN (`+placeholders(3, len(accounts))+`)
+			AND EXISTS (SELECT 1 FROM triggers t WHERE t.subscription = s.target AND t.workspace_id = s.workspace_id AND t.active)`, args, scanText)
+		return err
+	})
+	return called, err
+}
+
+// Callees implements subscription.AppCallStore.
+func (s *Store) Callees(ctx context.Context, hook, app, account string) ([]subscription.Callee, error) {
+	return s.callees(ctx, fromApp+` AND c.account_id = $3`, hook, app, account)
+}
+
+// CalleesIn implements subscription.AppCallStore.
+func (s *Store) CalleesIn(ctx context.Context, workspaceID, hook, app string) ([]subscription.Callee, error) {
+	return s.callees(ctx, fromApp+` AND s.workspace_id = $3`, hook, app, workspaceID)
+}
+
+func (s *Store) callees(ctx context.Context, which string, args ...any) (found []subscription.Callee, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		subscriptions, err := database.List(c, `SELECT `+subscriptionColumns+which+` ORDER BY s.id`, args, scanSubscription)
+		if err != nil {
+			return err
+		}
+		found = nil
+		for _, one := range subscriptions {
+			need, err := subscriptionNeed(c, one)
+			if err != nil {
+				return err
+			}
+			need.Triggers = slices.DeleteFunc(need.Triggers, func(t trigger.Trigger) bool { return !t.Active })
+			if len(need.Triggers) > 0 {
+				found = append(found, subscription.Callee{Subscription: one, Need: need})
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// InsertAppCalls implements subscription.AppCallStore.
+func (s *Store) InsertAppCalls(ctx context.Context, calls []subscription.AppCall) error {
+	return s.write(ctx, func(tx *transaction) error {
+		for _, call := range calls {
+			var waiting, bytes int64
+			if err := tx.Query(`SELECT COUNT(*), COALESCE(SUM(LENGTH(sealed)), 0) FROM app_calls WHERE app = $1 AND account_id = $2`,
+				[]any{call.App, call.Account}, func(r database.Row) error { return r.Scan(&waiting, &bytes) }); err != nil {
+				return err
+			}
+			if waiting >= appCallsPerAccount || bytes+int64(len(call.Sealed)) > appCallBytesPerAccount {
+				return subscription.TooManyCalls(call.Account)
+			}
+			if err := tx.Do(`INSERT INTO app_calls (`+appCallColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+				call.ID, call.WorkspaceID, call.Hook, call.App, call.Account, call.Sealed, call.ReceivedAt, call.NextAt, call.Failures); err != nil {
+				return err
+			}
+		}
+		s.announceAppCalls(tx)
+		return nil
+	})
+}
+
+func (s *Store) announceAppCalls(tx *transaction) {
+	tx.AfterCommit(func() { s.notify.AppCalled(clock.Steady()) })
+}
+
+// DueAppCalls implements subscription.AppCallStore.
+func (s *Store) DueAppCalls(ctx context.Context, now time.Time, limit int) (due []subscription.AppCall, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		due, err = database.List(c, `SELECT `+appCallColumns+` FROM (SELECT *, row_number() OVER (PARTITION BY app, account_id ORDER BY next_at, id) AS place
+			FROM app_calls WHERE next_at <= $1) AS waiting WHERE place <= $2 ORDER BY next_at, id LIMIT $3`, []any{now, appCallsAtATime, limit}, scanAppCall)
+		return err
+	})
+	return due, err
+}
+
+// NextAppCall implements subscription.AppCallStore.
+func (s *Store) NextAppCall(ctx context.Context) (next *time.Time, err error) {
+	err = s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT next_at FROM app_calls ORDER BY next_at LIMIT 1`, nil, func(r database.Row) error { return r.Scan(&next) })
+	})
+	return next, err
+}
+
+// PostponeAppCall implements subscription.AppCallStore.
+func (s *Store) PostponeAppCall(ctx context.Context, call subscription.AppCall, next time.Time, failures int) (postponed bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE app_calls SET next_at = $1, failures = $2 WHERE id = $3 AND next_at = $4`, next, failures, call.ID, call.NextAt)
+		postponed = n == 1
+		return err
+	})
+	return postponed, err
+}
+
+// DeleteAppCall implements subscription.AppCallStore.
+func (s *Store) DeleteAppCall(ctx context.Context, call subscription.AppCall) error {
+	return s.write(ctx, func(tx *transaction) error {
+		return tx.Do(`DELETE FROM app_calls WHERE id = $1 AND workspace_id = $2`, call.ID, call.WorkspaceID)
+	})
+}
