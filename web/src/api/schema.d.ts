@@ -978,12 +978,14 @@ export interface paths {
         /**
          * Call a subscription
          * @description The address at which a service calls when something happens there, for triggers such as
-         *     `telegram.new_message`. Stepmill tells the service this address; it is not for other callers.
+         *     `telegram.new_message`. Stepmill tells the service this address, or people do; it is not for other callers. An
+         *     address can be that of an OAuth app, which a service such as Slack calls for all accounts that have installed
+         *     the app: an event is for the connections that were made with the app in its account.
          *
          *     A call with which the service checks the address, also with `GET` or `HEAD`, is answered as it expects, and
          *     starts nothing. Every other call is verified as the integration says, usually by its signature. Then it starts a
-         *     run for each event and trigger that it is for; events with the same key start one run within 24 hours. The runs
-         *     are durable before the response is sent.
+         *     run for each event and trigger that it is for; events with the same key start one run within 24 hours. The runs,
+         *     or the events for an OAuth app, are durable before the response is sent.
          */
         post: operations["callServiceHook"];
         delete?: never;
@@ -5683,6 +5685,15 @@ export interface components {
              * @description The redirect URL to register at the service.
              */
             redirect_url: string;
+            /** @description The URLs to enter at the service if triggers such as `slack.mention` are used. It calls them for every account that has installed the app. */
+            hooks: {
+                /** @description The hook of the integration. */
+                hook: string;
+                /** Format: uri */
+                url: string;
+                /** @description Where to enter the URL. */
+                setup: string;
+            }[];
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
             updated_at: components["schemas"]["Timestamp"];
@@ -14942,6 +14953,13 @@ export interface operations {
                      *           "fields": {},
                      *           "shared": true,
                      *           "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
+                     *           "hooks": [
+                     *             {
+                     *               "hook": "slack.events",
+                     *               "url": "https://stepmill.example.com/service-hooks/oapp_01m7fd9b1te2x6y4c7d8n3qfks.events.5Zr0mV1c9nU2hW8kQxJt3bYyLdE4pA7sFgR6oTiN0wM",
+                     *               "setup": "Your app at https://api.slack.com/apps → Event Subscriptions: …"
+                     *             }
+                     *           ],
                      *           "created_at": "2026-11-15T10:18:41.002Z",
                      *           "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
                      *           "updated_at": "2026-11-15T10:18:41.002Z",
@@ -15014,6 +15032,13 @@ export interface operations {
                      *       "fields": {},
                      *       "shared": true,
                      *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
+                     *       "hooks": [
+                     *         {
+                     *           "hook": "slack.events",
+                     *           "url": "https://stepmill.example.com/service-hooks/oapp_01m7fd9b1te2x6y4c7d8n3qfks.events.5Zr0mV1c9nU2hW8kQxJt3bYyLdE4pA7sFgR6oTiN0wM",
+                     *           "setup": "Your app at https://api.slack.com/apps → Event Subscriptions: …"
+                     *         }
+                     *       ],
                      *       "created_at": "2026-11-15T10:18:41.002Z",
                      *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
                      *       "updated_at": "2026-11-15T10:18:41.002Z",
@@ -15044,6 +15069,13 @@ export interface operations {
                      *       "fields": {},
                      *       "shared": true,
                      *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
+                     *       "hooks": [
+                     *         {
+                     *           "hook": "slack.events",
+                     *           "url": "https://stepmill.example.com/service-hooks/oapp_01m7fd9b1te2x6y4c7d8n3qfks.events.5Zr0mV1c9nU2hW8kQxJt3bYyLdE4pA7sFgR6oTiN0wM",
+                     *           "setup": "Your app at https://api.slack.com/apps → Event Subscriptions: …"
+                     *         }
+                     *       ],
                      *       "created_at": "2026-11-15T10:18:41.002Z",
                      *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
                      *       "updated_at": "2026-11-15T10:18:41.002Z",
@@ -15100,6 +15132,13 @@ export interface operations {
                      *       "fields": {},
                      *       "shared": true,
                      *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
+                     *       "hooks": [
+                     *         {
+                     *           "hook": "slack.events",
+                     *           "url": "https://stepmill.example.com/service-hooks/oapp_01m7fd9b1te2x6y4c7d8n3qfks.events.5Zr0mV1c9nU2hW8kQxJt3bYyLdE4pA7sFgR6oTiN0wM",
+                     *           "setup": "Your app at https://api.slack.com/apps → Event Subscriptions: …"
+                     *         }
+                     *       ],
                      *       "created_at": "2026-11-15T10:18:41.002Z",
                      *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
                      *       "updated_at": "2026-11-15T10:18:41.002Z",

@@ -24,6 +24,7 @@ const app = {
 	fields: { tenant: "acme" },
 	shared: true,
 	redirect_url: redirectUrl,
+	hooks: [],
 	updated_at: "2026-11-15T10:18:41.002Z",
 };
 
@@ -45,6 +46,15 @@ describe("the OAuth apps", () => {
 		for (const text of ["Shared", "You", "client-1", "tenant: acme"]) expect(row.textContent).toContain(text);
 		screen.getByText(redirectUrl);
 		screen.getByRole("button", { name: "Copy the redirect URL" });
+	});
+
+	it("show where the service calls them", async () => {
+		const hook = { hook: "chat.events", url: "https://stepmill.example/service-hooks/a", setup: "Your app → Events." };
+		const { screen, user } = await draw([{ ...app, hooks: [hook] }]);
+		await user.click(await screen.findByRole("button", { name: "Show where Chat calls" }));
+		const dialog = await screen.findByRole("dialog", { name: "Where Chat calls" });
+		for (const text of [hook.url, hook.setup]) expect(dialog.textContent).toContain(text);
+		screen.getByRole("button", { name: "Copy the URL" });
 	});
 
 	it("are added for services that need one, with errors at their fields", async () => {

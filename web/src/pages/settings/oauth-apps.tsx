@@ -8,13 +8,14 @@ import { useFilters } from "@/shell/filters";
 import { Badge } from "@/ui/badge";
 import { Button, IconButton } from "@/ui/button";
 import { ConfirmDialog } from "@/ui/dialog";
-import { EditIcon, PlugIcon, PlusIcon, TrashIcon } from "@/ui/icons";
+import { EditIcon, PlugIcon, PlusIcon, TrashIcon, WebhookIcon } from "@/ui/icons";
 import { PageHeader } from "@/ui/page";
 import { Paged } from "@/ui/paging";
 import { EmptyState } from "@/ui/states";
 import { Card, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
 import { toast } from "@/ui/toast";
+import { AppHooks } from "./app-hooks";
 import { SettingsFrame } from "./frame";
 import { OAuthAppDialog } from "./oauth-app-dialog";
 
@@ -58,7 +59,7 @@ export default function OAuthApps() {
 }
 
 function Rows({ apps }: { apps: OAuthApp[] }) {
-	const [dialog, setDialog] = useState<{ what: "replace" | "delete"; app: OAuthApp }>();
+	const [dialog, setDialog] = useState<{ what: "hooks" | "replace" | "delete"; app: OAuthApp }>();
 	const integrations = useIntegrations().data;
 	const queries = useQueryClient();
 	const nameOf = (app: OAuthApp) => serviceOf(app, integrations).name;
@@ -122,6 +123,13 @@ function Rows({ apps }: { apps: OAuthApp[] }) {
 						align: "right",
 						cell: (app) => (
 							<span className="flex justify-end gap-1">
+								{app.hooks.length > 0 && (
+									<IconButton
+										icon={WebhookIcon}
+										label={`Show where ${nameOf(app)} calls`}
+										onClick={() => setDialog({ what: "hooks", app })}
+									/>
+								)}
 								<IconButton
 									icon={EditIcon}
 									label={`Replace the app for ${nameOf(app)}`}
@@ -137,6 +145,7 @@ function Rows({ apps }: { apps: OAuthApp[] }) {
 					},
 				]}
 			/>
+			{dialog?.what === "hooks" && <AppHooks app={dialog.app} serviceName={nameOf(dialog.app)} onClose={close} />}
 			{dialog?.what === "replace" && <OAuthAppDialog app={dialog.app} onClose={close} />}
 			{dialog?.what === "delete" && (
 				<ConfirmDialog
@@ -148,6 +157,7 @@ function Rows({ apps }: { apps: OAuthApp[] }) {
 					onConfirm={() => remove(dialog.app)}
 				>
 					Existing connections keep working. New ones, and reconnecting, need another app.
+					{dialog.app.hooks.length > 0 && ` Calls of ${nameOf(dialog.app)} no longer start runs.`}
 				</ConfirmDialog>
 			)}
 		</>

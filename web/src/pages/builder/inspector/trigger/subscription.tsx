@@ -32,5 +32,5 @@ const said: Record<string, string> = {
 	pending: "It is being told where to call.",
 	active: "It calls when there is something new.",
 	failing: "It could not be told where to call. This is tried again.",
-	manual: "It calls once its URL is entered there:",
+	manual: "It calls once its URL is entered there.",
 };
