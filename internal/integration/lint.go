@@ -107,8 +107,8 @@ func (p *parser) lintHidden(m *manifest) {
 // addListers adds the operations that list the values or members of the input.
 func (in *manifestInput) addListers(names map[string]bool) {
 	names[in.Options], names[in.Fields] = true, true
-	for i := range in.Properties {
-		in.Properties[i].value.addListers(names)
+	for i := range in.Properties.named {
+		in.Properties.named[i].value.addListers(names)
 	}
 	if in.Items != nil {
 		in.Items.addListers(names)

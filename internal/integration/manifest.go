@@ -217,24 +217,28 @@ type manifestRate struct {
 }
 
 type manifestInput struct {
-	Type       string               `json:"type"`
-	Title      string               `json:"title"`
-	Help       string               `json:"help"`
-	Required   bool                 `json:"required"`
-	Advanced   bool                 `json:"advanced"`
-	Default    any                  `json:"default"`
-	Example    any                  `json:"example"`
-	Enum       []any                `json:"enum"`
-	Pattern    string               `json:"pattern"`
-	Format     string               `json:"format"`
-	Min        *float64             `json:"min"`
-	Max        *float64             `json:"max"`
-	Items      *manifestInput       `json:"items"`
-	Properties named[manifestInput] `json:"properties"`
-	Options    string               `json:"options"`
-	Fields     string               `json:"fields"`
-	Search     bool                 `json:"search"`
+	Type       string             `json:"type"`
+	Title      string             `json:"title"`
+	Help       string             `json:"help"`
+	Required   bool               `json:"required"`
+	Advanced   bool               `json:"advanced"`
+	Default    any                `json:"default"`
+	Example    any                `json:"example"`
+	Enum       []any              `json:"enum"`
+	Pattern    string             `json:"pattern"`
+	Format     string             `json:"format"`
+	Min        *float64           `json:"min"`
+	Max        *float64           `json:"max"`
+	Items      *manifestInput     `json:"items"`
+	Properties manifestProperties `json:"properties"`
+	Options    string             `json:"options"`
+	Fields     string             `json:"fields"`
+	Search     bool               `json:"search"`
 }
+
+// manifestProperties are the members of an object. Unlike inputs, they have the names
+// that the service gives them, because objects are sent as they are.
+type manifestProperties struct{ named[manifestInput] }
 
 type manifestCall struct {
 	ID          string               `json:"id"`

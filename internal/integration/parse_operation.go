@@ -11,6 +11,9 @@ import (
 // operationName is the name of an operation. A breaking change makes a new one, name@2.
 var operationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,60}(@[2-9])?$`)
 
+// propertyName is the name of a member of an object in an input.
+var propertyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
 // maxCalls is the maximum number of calls of an operation.
 const maxCalls = 10
 
@@ -145,6 +148,18 @@ func (p *parser) inputs(pointer string, inputs named[manifestInput]) []Input {
 	return out
 }
 
+// properties compiles the members of an object.
+func (p *parser) properties(pointer string, properties named[manifestInput]) []Input {
+	var out []Input
+	for _, in := range properties {
+		if !propertyName.MatchString(in.name) {
+			p.failf(at(pointer, in.name), "the name of a member has letters, digits, underscores and hyphens, and starts with a letter or an underscore")
+		}
+		out = append(out, p.input(at(pointer, in.name), in.name, &in.value))
+	}
+	return out
+}
+
 func (p *parser) input(pointer, name string, in *manifestInput) Input {
 	out := Input{
 		Name: name, Type: in.Type, Title: cmp.Or(in.Title, titleOf(name)), Help: in.Help, Required: in.Required, Advanced: in.Advanced,
@@ -162,7 +177,7 @@ func (p *parser) input(pointer, name string, in *manifestInput) Input {
 		items := p.input(at(pointer, "items"), "", in.Items)
 		out.Items = &items
 	}
-	if out.Properties = p.inputs(at(pointer, "properties"), in.Properties); in.Type != "object" && (in.Properties != nil || in.Fields != "") {
+	if out.Properties = p.properties(at(pointer, "properties"), in.Properties.named); in.Type != "object" && (out.Properties != nil || in.Fields != "") {
 		p.failf(pointer, "properties and fields belong to the type object")
 	}
 	if (in.Type == "list") != (in.Items != nil) {

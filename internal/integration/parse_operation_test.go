@@ -62,6 +62,23 @@ func TestParseChecksSamples(t *testing.T) {
 	}
 }
 
+// The members of an object have the names of the service, which need not be those of
+// inputs.
+func TestParseNamesOfMembers(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{
+		"x: {type: object, properties: {shipTo: {type: string}, _id: {type: string}, all: {type: boolean}, x-y2: {type: any}}}": "",
+		"xY: {type: string}": "/input/xY: the name of an input has lower-case letters",
+		"x: {type: object, properties: {'a.b': {type: string}}}":                                 "/x/properties/a.b: the name of a member has letters",
+		"x: {type: list, items: {type: object, properties: {'': {type: string}}}}":               "the name of a member has letters",
+		"x: {type: object, properties: {" + strings.Repeat("a", 65) + ": {type: string}}}":       "the name of a member has letters",
+		"x: {type: object, properties: {Y: {type: object, properties: {'2': {type: integer}}}}}": "/x/properties/Y/properties/2: the name of a member",
+	} {
+		_, err := integration.Parse([]byte(operation(input, request)), nil)
+		checkError(t, input, err, want)
+	}
+}
+
 // An expression that YAML has cut off at a comment is reported as that. A comment after a
 // whole expression is no mistake.
 func TestParseFindsComments(t *testing.T) {

@@ -18,7 +18,7 @@ func (p *parser) checkSamples(pointer string, in *Input) {
 		if value == nil {
 			continue
 		}
-		if problem := in.problem(value); problem != "" {
+		if problem := in.Problem(value); problem != "" {
 			p.failf(at(pointer, name), "does not fit its own input: it %s", problem)
 		}
 	}
@@ -29,8 +29,8 @@ func (p *parser) checkSamples(pointer string, in *Input) {
 	}
 }
 
-// problem returns why a value does not fit the input, in words that follow its name, or "".
-func (in *Input) problem(value any) string {
+// Problem returns why a value does not fit the input, in words that follow its name, or "".
+func (in *Input) Problem(value any) string {
 	if problem := in.typeProblem(value); problem != "" {
 		return problem
 	}
@@ -94,7 +94,7 @@ func (in *Input) innerProblem(value any) string {
 		if in.Items == nil {
 			break
 		}
-		if problem := in.Items.problem(item); problem != "" {
+		if problem := in.Items.Problem(item); problem != "" {
 			return fmt.Sprintf("has an element %d that %s", i+1, problem)
 		}
 	}
@@ -104,7 +104,7 @@ func (in *Input) innerProblem(value any) string {
 	}
 	for _, member := range in.Properties {
 		given, ok := object[member.Name]
-		switch problem := member.problem(given); {
+		switch problem := member.Problem(given); {
 		case !ok && member.Required && object != nil:
 			return "lacks " + member.Name
 		case ok && problem != "":

@@ -79,6 +79,7 @@ func inputTypes() typeschema.Types {
 			Values:   reflect.TypeFor[manifestInput](),
 			Keywords: node{"propertyNames": node{"pattern": identifier.String(), "not": node{"enum": []string{LimitInput, AllInput}}}},
 		},
+		reflect.TypeFor[manifestProperties](): {Values: reflect.TypeFor[manifestInput](), Keywords: node{"propertyNames": names(propertyName)}},
 		reflect.TypeFor[manifestInput](): {
 			Name: "input", Title: "Input", Required: []string{"type"},
 			Members: map[string]any{
