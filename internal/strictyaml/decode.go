@@ -19,12 +19,8 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// Limits on documents. Limits that strictjson also has are the same there. The
-// number of values bounds the memory for their positions, which need several
-// times as much memory as small values.
+// Limits on documents. Limits that strictjson also has are the same there.
 const (
-	maxBytes       = 4 << 20
-	maxValues      = 200_000
 	maxDepth       = 64
 	maxKeys        = 10_000
 	maxElements    = 100_000
@@ -32,15 +28,28 @@ const (
 	maxNumberBytes = 100
 )
 
+// Limits bounds the size of a document. The number of values bounds the memory for their
+// positions, which need several times as much memory as small values.
+type Limits struct {
+	Bytes  int
+	Values int
+}
+
+// DefaultLimits returns the limits of [Decode].
+func DefaultLimits() Limits { return Limits{Bytes: 4 << 20, Values: 200_000} }
+
 // Decode decodes exactly one document. If it is not acceptable, Decode returns
 // [strictjson.Errors] with one error and its position in the YAML.
-func Decode(data []byte) (*Document, error) {
-	if len(data) > maxBytes {
+func Decode(data []byte) (*Document, error) { return DecodeWithin(data, DefaultLimits()) }
+
+// DecodeWithin is like Decode with other limits.
+func DecodeWithin(data []byte, limits Limits) (*Document, error) {
+	if len(data) > limits.Bytes {
 		return nil, strictjson.Errors{{
-			Kind: strictjson.Shape, Message: "the document is larger than " + strconv.Itoa(maxBytes) + " bytes", Line: 1, Column: 1,
+			Kind: strictjson.Shape, Message: "the document is larger than " + strconv.Itoa(limits.Bytes) + " bytes", Line: 1, Column: 1,
 		}}
 	}
-	p := &parser{src: normalizeBreaks(data)}
+	p := &parser{src: normalizeBreaks(data), maxValues: limits.Values}
 	p.marked = place{1, 1}
 	if !p.checkCharacters() || !p.document() {
 		return nil, asErrors(p.err)
@@ -65,9 +74,10 @@ func normalizeBreaks(data []byte) []byte {
 // Blocks are delimited by indentation: parent is always the column of the block
 // around a value, -1 at the top level. These columns count from 0.
 type parser struct {
-	src   []byte
-	pos   int
-	begin int // start of the line of pos
+	src       []byte
+	pos       int
+	begin     int // start of the line of pos
+	maxValues int
 
 	out     []byte
 	entries []entry

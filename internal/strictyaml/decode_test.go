@@ -197,3 +197,18 @@ func manyKeys(n int) string {
 	}
 	return b.String()
 }
+
+func TestDecodeWithin(t *testing.T) {
+	t.Parallel()
+	limits := strictyaml.Limits{Bytes: 12, Values: 4}
+	for in, want := range map[string]string{
+		"[1, 2, 3]":     "",
+		"[1, 2, 3, 4]":  "more than 4 values",
+		"[1, 2, 3]    ": "larger than 12 bytes",
+	} {
+		_, err := strictyaml.DecodeWithin([]byte(in), limits)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: the error is %v, want %q", in, err, want)
+		}
+	}
+}

@@ -16,7 +16,7 @@ type Replace func(pointer, text string) (value any, replaced bool, err error)
 // and the order of members, stays as it is written. A replacement is always a value of
 // its own: whatever it contains, it cannot change the structure of the document.
 func Substitute(data []byte, replace Replace) ([]byte, error) {
-	p := &parser{src: normalizeBreaks(data), marked: place{1, 1}, replace: replace}
+	p := &parser{src: normalizeBreaks(data), marked: place{1, 1}, maxValues: DefaultLimits().Values, replace: replace}
 	if !p.checkCharacters() || !p.document() {
 		if p.replaceErr != nil {
 			return nil, p.replaceErr

@@ -25,8 +25,8 @@ func (p *parser) value(at int) (index int, ok bool) {
 		}
 		p.entries = append(p.entries, entry{})
 	}
-	if len(p.entries) > maxValues {
-		return 0, p.abort(at, fmt.Sprintf("the document has more than %d values", maxValues))
+	if len(p.entries) > p.maxValues {
+		return 0, p.abort(at, fmt.Sprintf("the document has more than %d values", p.maxValues))
 	}
 	index = len(p.entries) - 1
 	p.entries[index].at = p.placeOf(at)
