@@ -100,6 +100,7 @@ var rules = []rule{
 	{pkg: "gallery", may: base + " workflow"},
 	{pkg: "integration", may: base + " egress /integrations"},
 	{pkg: "integration/authoring", may: base + " integration operation/replay /integrations"},
+	{pkg: "integration/openapi", may: base + " egress integration"},
 	{pkg: "integration/reference", may: base + " integration operation operation/replay"},
 	{pkg: "operation", may: base + " action action/itemlist action/pages action/transfer egress integration"},
 	{pkg: "operation/replay", may: base + " action egress integration operation"},

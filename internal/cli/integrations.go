@@ -16,6 +16,8 @@ type integrationsCommand struct {
 	Lint   lintIntegrationsCommand   `cmd:"" help:"Check manifests, and report all their problems."`
 	Test   testIntegrationsCommand   `cmd:"" help:"Run the tests of integrations. No request leaves the process."`
 	Schema schemaIntegrationsCommand `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
+
+	FromOpenAPI openAPICommand `cmd:"" name:"from-openapi" help:"Write the manifest for an API that an OpenAPI document describes."`
 }
 
 type listIntegrationsCommand struct {

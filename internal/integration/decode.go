@@ -18,8 +18,8 @@ type decoded struct {
 }
 
 func decode(data []byte) (*decoded, error) {
-	if len(data) > maxManifest {
-		return nil, Errors{{Message: fmt.Sprintf("the manifest is longer than %d KiB", maxManifest>>10)}}
+	if len(data) > MaxManifest {
+		return nil, Errors{{Message: fmt.Sprintf("the manifest is longer than %d KiB", MaxManifest>>10)}}
 	}
 	out := &decoded{text: data}
 	var err error

@@ -19,8 +19,8 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// maxManifest is the maximum size of a manifest in bytes.
-const maxManifest = 256 << 10
+// MaxManifest is the maximum size of a manifest in bytes.
+const MaxManifest = 256 << 10
 
 var (
 	idPattern  = regexp.MustCompile(`^[a-z][a-z0-9_]{1,40}$`)

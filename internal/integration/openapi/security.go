@@ -1,0 +1,140 @@
+package openapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/egress"
+)
+
+// scheme is a security scheme of a document.
+type scheme struct {
+	name    string
+	at      *node
+	kind    string // api_key, bearer, basic, digest, oauth2 or client_certificate; "" if connections have none like it
+	problem string // why
+	in      string // header or query, of an API key
+	key     string // the name of the header or parameter
+	help    string
+}
+
+// readSchemes reads the security schemes.
+func (c *converter) readSchemes() {
+	c.schemes = map[string]*scheme{}
+	for _, one := range c.document.root.get("components").get("securitySchemes").members() {
+		at := c.document.resolve(one)
+		s := &scheme{name: one.name, at: at, help: plain(at.get("description").string(), maxHelp)}
+		s.kind, s.problem = s.classify()
+		c.schemes[one.name] = s
+	}
+}
+
+func (s *scheme) classify() (kind, problem string) {
+	switch s.at.get("type").string() {
+	case "apiKey":
+		s.in, s.key = s.at.get("in").string(), s.at.get("name").string()
+		switch {
+		case s.in == "cookie":
+			return "", "connections have no cookies"
+		case s.key == "" || !isClean(s.key) || isExpression(s.key) || len(s.key) > 200, s.in != "header" && s.in != "query":
+			return "", "it needs a name, and to be in a header or the query"
+		case s.in == "header" && !isHeader(s.key):
+			return "", fmt.Sprintf("a connection cannot set the header %q", s.key)
+		}
+		return "api_key", ""
+	case "http":
+		switch strings.ToLower(s.at.get("scheme").string()) {
+		case "bearer":
+			return "bearer", ""
+		case "basic":
+			return "basic", ""
+		case "digest":
+			return "digest", ""
+		}
+		return "", "connections do not have this scheme of HTTP authentication"
+	case "oauth2":
+		flows := s.at.get("flows")
+		if flows.get("authorizationCode") == nil && flows.get("clientCredentials") == nil {
+			return "", "connections have the flows authorizationCode and clientCredentials only"
+		}
+		return "oauth2", ""
+	case "mutualTLS":
+		return "client_certificate", ""
+	case "openIdConnect":
+		return "", "a manifest names the endpoints of OAuth 2, which OpenID Connect publishes elsewhere: add an entry of the kind oauth2 by hand"
+	}
+	return "", "its type is unknown"
+}
+
+// isHeader reports whether a manifest can set a header.
+func isHeader(name string) bool {
+	return egress.CheckHeader(name) == nil && !strings.HasPrefix(strings.ToLower(name), "x-service-") && len(name) <= 200
+}
+
+// security returns what an operation requires: alternatives of schemes that belong
+// together. None means that it requires nothing.
+func (c *converter) security(o Operation) *node {
+	if own := o.at.get("security"); own != nil {
+		return own
+	}
+	return c.document.root.get("security")
+}
+
+// requirement is a set of schemes that belong together, and their scopes.
+type requirement struct {
+	at      *node
+	schemes []*scheme
+	scopes  []string
+}
+
+func (c *converter) requirement(at *node) (requirement, string) {
+	out := requirement{at: at}
+	for _, member := range at.members() {
+		s := c.schemes[member.name]
+		switch {
+		case s == nil:
+			return out, fmt.Sprintf("there is no security scheme %q", clip(member.name, 60))
+		case s.kind == "":
+			return out, fmt.Sprintf("connections cannot have the security scheme %q: %s", clip(member.name, 60), s.problem)
+		}
+		out.schemes = append(out.schemes, s)
+		for _, scope := range member.list() {
+			if text := scope.string(); isScope(text) && !slices.Contains(out.scopes, text) {
+				out.scopes = append(out.scopes, text)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range out.schemes {
+		place := strings.ToLower(s.in + " " + s.key)
+		if s.kind == "bearer" || s.kind == "basic" {
+			place = "header authorization"
+		}
+		if seen[place] {
+			return out, "these security schemes use the same header or parameter"
+		}
+		seen[place] = true
+	}
+	if len(out.schemes) > 1 && slices.ContainsFunc(out.schemes, func(s *scheme) bool { return !slices.Contains([]string{"api_key", "bearer", "basic"}, s.kind) }) {
+		return out, "connections cannot combine these security schemes"
+	}
+	return out, ""
+}
+
+func isScope(text string) bool {
+	return text != "" && len(text) <= 200 && isClean(text) && !strings.ContainsAny(text, " ") && !isExpression(text)
+}
+
+// checkSecurity returns why no connection can be used for an operation, or "".
+func (c *converter) checkSecurity(o Operation) string {
+	problem := ""
+	for _, one := range c.security(o).list() {
+		_, why := c.requirement(one)
+		if why == "" {
+			return ""
+		}
+		problem = why
+	}
+	return problem
+}
