@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 
 // addAnswer says how the body of the answer is read.
 func (b *builder) addAnswer() {
-	if b.operation.Method == "HEAD" {
+	if b.operation.Method == http.MethodHead {
 		b.response = integration.ResponseNone
 		return
 	}

@@ -97,7 +97,7 @@ func (c *converter) addAuth(r requirement, used names) {
 	for _, s := range r.schemes {
 		labels = append(labels, cmp.Or(title(s.name), "Credential"))
 	}
-	entry := object{{"id", used.unique(identifier(first.name, "auth"), maxInputName)}, {"kind", kind}, {"label", plain(strings.Join(labels, " and "), maxTitle)}}
+	entry := object{{"id", used.unique(identifier(first.name, "auth"))}, {"kind", kind}, {"label", plain(strings.Join(labels, " and "), maxTitle)}}
 	entry.set("help", first.help)
 	if kind == "api_key" {
 		fields, apply := c.applied(r.schemes)
@@ -118,7 +118,7 @@ func (c *converter) applied(schemes []*scheme) (fields, apply object) {
 		if name == integration.Label || name == integration.Account {
 			name += "_key" // those are what a connection learns
 		}
-		name = used.unique(name, maxInputName)
+		name = used.unique(name)
 		described := object{{"title", label}}
 		described.set("help", help)
 		described.set("secret", secret)
@@ -166,7 +166,7 @@ func (c *converter) addOAuth(r requirement, used names) {
 			c.note(flow, "this flow is left out: its endpoints must be https URLs, with hosts in lower case and without variables")
 			continue
 		}
-		entry := object{{"id", used.unique(identifier(s.name, "oauth"), maxInputName)}, {"kind", "oauth2"}}
+		entry := object{{"id", used.unique(identifier(s.name, "oauth"))}, {"kind", "oauth2"}}
 		if name == "authorizationCode" {
 			entry = append(entry, member{"label", "Sign in with " + c.name}, member{"help", cmp.Or(s.help, "Register an OAuth app at the service.")}, member{"authorize_url", authorize})
 		} else {

@@ -3,6 +3,7 @@ package openapi
 import (
 	"fmt"
 	"mime"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ func (b *builder) addBody() error {
 		return nil
 	}
 	required := body.get("required").isTrue()
-	if b.operation.Method == "GET" || b.operation.Method == "HEAD" {
+	if b.operation.Method == http.MethodGet || b.operation.Method == http.MethodHead {
 		if required {
 			return leftOut{body, "it needs a body, which " + b.operation.Method + " does not have"}
 		}

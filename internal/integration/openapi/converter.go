@@ -77,12 +77,13 @@ func (c *converter) located() []Note {
 		pointers = append(pointers, n.at.pointer())
 	}
 	places := c.document.places(pointers)
-	out := make([]Note, len(given))
+	out := make([]Note, 0, len(given)+1)
 	for i, n := range given {
-		out[i] = Note{Pointer: printable(pointers[i]), Message: n.message}
+		one := Note{Pointer: printable(pointers[i]), Message: n.message}
 		if pointers[i] != "" {
-			out[i].Line, out[i].Column = places[i].Line, places[i].Column
+			one.Line, one.Column = places[i].Line, places[i].Column
 		}
+		out = append(out, one)
 	}
 	slices.SortStableFunc(out, func(a, b Note) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 	if more := len(c.notes) - len(given); more > 0 {

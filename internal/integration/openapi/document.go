@@ -219,7 +219,7 @@ func (d *Document) findOperations() {
 			id := at.get("operationId").string()
 			o := Operation{
 				ID: id, Method: strings.ToUpper(method), Path: printable(item.name), path: item.name, Deprecated: at.get("deprecated").isTrue(), at: at, on: on,
-				Name: used.unique(identifier(cmp.Or(id, method+" "+item.name), "operation"), maxOperationName),
+				Name: used.unique(identifier(cmp.Or(id, method+" "+item.name), "operation")),
 			}
 			o.Title = cmp.Or(plain(at.get("summary").string(), maxTitle), title(cmp.Or(id, method+" "+item.name)), o.Name)
 			d.operations = append(d.operations, o)

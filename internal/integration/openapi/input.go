@@ -47,6 +47,9 @@ func (c *converter) input(of []*node, depth int, files bool) (integration.Input,
 		}
 	}
 	c.setLimits(&out, of[0], s)
+	if out.Type == "any" {
+		out.Help = strings.TrimSpace(out.Help + " " + s.forms())
+	}
 	c.setEnum(&out, of[0], s)
 	return out, s, nil
 }
@@ -141,6 +144,24 @@ func (c *converter) setLimits(out *integration.Input, at *node, s *schema) {
 	}
 }
 
+// forms says what a value can be that has several forms.
+func (s *schema) forms() string {
+	nouns := map[string]string{
+		"string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false", "object": "an object", "array": "a list",
+	}
+	var out []string
+	for _, one := range s.types {
+		if noun := nouns[one]; noun != "" && !slices.Contains(out, noun) {
+			out = append(out, noun)
+		}
+	}
+	if len(out) < 2 {
+		return ""
+	}
+	text := strings.Join(out[:len(out)-1], ", ") + " or " + out[len(out)-1] + "."
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
 // length says in words how long a text is, because inputs have no limits for it.
 func (s *schema) length() string {
 	switch {
@@ -210,6 +231,9 @@ func (c *converter) setSamples(out *integration.Input, at *node, s *schema) {
 	}
 	if value, ok := c.sample(out, at, s.example); ok && out.Enum == nil && s.example.kind < kindList {
 		out.Example = value
+	}
+	if out.Type == "string" && out.Example == nil && s.format == "date" && out.Problem("2026-01-31") == "" {
+		out.Example = "2026-01-31"
 	}
 }
 

@@ -3,6 +3,7 @@ package openapi
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func (b *builder) checkServers() error {
 // isPlain reports whether the operation only reads JSON, without any input.
 func (b *builder) isPlain() bool {
 	required := slices.ContainsFunc(b.inputs, func(in integration.Input) bool { return in.Required || in.Default != nil })
-	return b.operation.Method == "GET" && !required && len(b.body) == 0 && b.response == ""
+	return b.operation.Method == http.MethodGet && !required && len(b.body) == 0 && b.response == ""
 }
 
 // manifest returns the operation as a manifest has it, with required inputs first.
@@ -92,7 +93,7 @@ func (b *builder) manifest() object {
 	}
 	out.set("input", inputs)
 	var request object
-	if b.operation.Method != "GET" {
+	if b.operation.Method != http.MethodGet {
 		request.set("method", b.operation.Method)
 	}
 	request.set("path", b.path)
@@ -119,10 +120,10 @@ func rank(in integration.Input) int {
 // name.
 func (b *builder) addInput(in integration.Input, wire, where string) string {
 	name := identifier(wire, "field")
-	if b.used[cut(name, maxInputName)] {
+	if b.used[cut(name, maxName)] {
 		name = where + "_" + name
 	}
-	in.Name = b.used.unique(name, maxInputName)
+	in.Name = b.used.unique(name)
 	in.Title = cmp.Or(title(wire), plain(wire, maxTitle), "Value")
 	b.inputs = append(b.inputs, in)
 	return in.Name

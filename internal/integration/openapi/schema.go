@@ -35,6 +35,7 @@ type schema struct {
 	items    *node
 	members  []schemaMember
 	required map[string]bool
+	demanded []*node // the names that are required
 	// further is what other members of an object are, nil if nothing is said about them.
 	further    *node
 	readOnly   bool
@@ -68,7 +69,20 @@ func (c *converter) readSchema(of []*node) (*schema, error) {
 		}
 	}
 	s.inferType()
+	s.addDemanded()
 	return s, nil
+}
+
+// addDemanded adds members that are required, but not described.
+func (s *schema) addDemanded() {
+	if len(s.members) == 0 {
+		return
+	}
+	for _, one := range s.demanded {
+		if _, isKnown := s.index[one.string()]; !isKnown {
+			s.addMember(&node{kind: kindObject, name: one.string(), parent: one.parent})
+		}
+	}
 }
 
 // collect adds what a schema says. What is closer to the value replaces what it refers to.
@@ -104,63 +118,6 @@ func (c *converter) collect(s *schema, n *node, depth int) error {
 	}
 	s.add(n)
 	return nil
-}
-
-// collectAlternatives adds what several forms of a value have in common.
-func (c *converter) collectAlternatives(s *schema, list []*node, depth int) error {
-	list = slices.DeleteFunc(slices.Clone(list), func(n *node) bool {
-		combines := onlyRequires(n)
-		if combines {
-			c.note(n.parent.parent, "only some combinations of the members are valid, which the inputs do not say: the service decides")
-		}
-		return n.get("type").string() == "null" || combines
-	})
-	if len(list) == 1 {
-		return c.collect(s, list[0], depth+1)
-	}
-	var kinds []string
-	var values []*node
-	closed := true // every form lists its values
-	for _, n := range list {
-		one := newSchema(s.later)
-		one.parts = s.parts
-		if err := c.collect(one, n, depth+1); err != nil {
-			return err
-		}
-		s.parts = one.parts
-		one.inferType()
-		kinds = append(kinds, one.types...)
-		if len(one.types) == 0 {
-			kinds = append(kinds, "string", "object") // anything
-		}
-		values = append(values, one.values()...)
-		closed = closed && one.values() != nil && len(values) <= maxEnum
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	slices.Sort(kinds)
-	if kinds = slices.Compact(kinds); s.types == nil {
-		s.types = kinds
-	}
-	switch scalars := []string{"boolean", "integer", "number", "string"}; {
-	case closed:
-		s.enum = values
-	case len(kinds) == 1 && slices.Contains(scalars, kinds[0]): // such as text in several formats
-	default:
-		s.alternatives = true
-	}
-	return nil
-}
-
-// onlyRequires reports whether one of several forms only says which members must be there.
-func onlyRequires(n *node) bool {
-	for _, keyword := range n.members() {
-		if keyword.name != "required" && keyword.name != "title" && keyword.name != "description" {
-			return false
-		}
-	}
-	return n.get("required") != nil
 }
 
 // values returns the only values of the schema, nil if there are others.
@@ -203,7 +160,10 @@ func (s *schema) add(n *node) {
 	s.readOnly = s.readOnly || n.get("readOnly").isTrue()
 	s.deprecated = s.deprecated || n.get("deprecated").isTrue()
 	for _, one := range n.get("required").list() {
-		s.required[one.string()] = true
+		if name := one.string(); !s.required[name] {
+			s.required[name] = true
+			s.demanded = append(s.demanded, one)
+		}
 	}
 	for _, member := range n.get("properties").members() {
 		s.addMember(member)

@@ -139,7 +139,7 @@ func (b *baseURL) insert(text string, variables *node, used names, how fieldOf) 
 		variable := variables.get(name)
 		field, fixed := how(variable, text[:at[0]], text[at[1]:])
 		if field != nil {
-			fieldName := used.unique(identifier(name, "server"), maxInputName)
+			fieldName := used.unique(identifier(name, "server"))
 			b.first = cmp.Or(b.first, fieldName)
 			described := object{{"title", cmp.Or(title(name), "Server")}}
 			described.set("help", plain(variable.get("description").string(), maxHelp))

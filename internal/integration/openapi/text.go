@@ -11,12 +11,11 @@ import (
 
 // The longest texts and names, in characters.
 const (
-	maxTitle         = 80
-	maxHelp          = 300
-	maxInnerHelp     = 150 // of the members of objects
-	maxSummary       = 500
-	maxOperationName = 40
-	maxInputName     = 40
+	maxTitle     = 80
+	maxHelp      = 300
+	maxInnerHelp = 150 // of the members of objects
+	maxSummary   = 500
+	maxName      = 40
 )
 
 // Markup of Markdown and HTML. Descriptions can have both.
@@ -120,12 +119,12 @@ func title(name string) string {
 // names are names in use.
 type names map[string]bool
 
-// unique returns a name with at most so many characters that is not in use, and takes it.
-func (n names) unique(name string, most int) string {
-	out := cut(name, most)
+// unique returns a name that is not in use and not too long, and takes it.
+func (n names) unique(name string) string {
+	out := cut(name, maxName)
 	for i := 2; n[out]; i++ {
 		suffix := "_" + strconv.Itoa(i)
-		out = cut(name, most-len(suffix)) + suffix
+		out = cut(name, maxName-len(suffix)) + suffix
 	}
 	n[out] = true
 	return out
