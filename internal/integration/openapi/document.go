@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
@@ -221,7 +222,10 @@ func (d *Document) findOperations() {
 				ID: id, Method: strings.ToUpper(method), Path: printable(item.name), path: item.name, Deprecated: at.get("deprecated").isTrue(), at: at, on: on,
 				Name: used.unique(identifier(cmp.Or(id, method+" "+item.name), "operation")),
 			}
-			o.Title = cmp.Or(plain(at.get("summary").string(), maxTitle), title(cmp.Or(id, method+" "+item.name)), o.Name)
+			named := title(cmp.Or(id, method+" "+item.name))
+			if o.Title = strings.TrimSuffix(plain(at.get("summary").string(), maxSummary), "."); o.Title == "" || utf8.RuneCountInString(o.Title) > maxTitle {
+				o.Title = cmp.Or(named, o.Name) // a summary as long as a description is no title
+			}
 			d.operations = append(d.operations, o)
 		}
 	}

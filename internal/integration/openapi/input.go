@@ -229,7 +229,7 @@ func (c *converter) setSamples(out *integration.Input, at *node, s *schema) {
 			out.Help = strings.TrimSpace(out.Help + " Default: " + text + ".")
 		}
 	}
-	if value, ok := c.sample(out, at, s.example); ok && out.Enum == nil && s.example.kind < kindList {
+	if value, ok := c.sample(out, at, s.example); ok && out.Enum == nil && s.example.kind != kindObject {
 		out.Example = value
 	}
 	if out.Type == "string" && out.Example == nil && s.format == "date" && out.Problem("2026-01-31") == "" {

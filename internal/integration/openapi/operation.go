@@ -81,7 +81,8 @@ func (b *builder) isPlain() bool {
 // manifest returns the operation as a manifest has it, with required inputs first.
 func (b *builder) manifest() object {
 	out := object{{"title", b.operation.Title}}
-	if about := plain(b.operation.at.get("description").string(), maxSummary); about != b.operation.Title {
+	about := cmp.Or(plain(b.operation.at.get("description").string(), maxSummary), plain(b.operation.at.get("summary").string(), maxSummary))
+	if strings.TrimSuffix(about, ".") != b.operation.Title {
 		out.set("summary", about)
 	}
 	slices.SortStableFunc(b.inputs, func(x, y integration.Input) int {

@@ -11,7 +11,7 @@ import (
 
 // The longest texts and names, in characters.
 const (
-	maxTitle     = 80
+	maxTitle     = 70
 	maxHelp      = 300
 	maxInnerHelp = 150 // of the members of objects
 	maxSummary   = 500
