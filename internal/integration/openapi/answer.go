@@ -68,7 +68,7 @@ func (b *builder) answerContent() []*node {
 	if best == nil {
 		best = b.operation.at.get("responses").get("default")
 	}
-	return b.document.resolve(best).get("content").members()
+	return first(b.document.resolve(best).get("content").members(), maxMedia)
 }
 
 // obviousTests are the last segments of paths that return who has authenticated.
@@ -96,7 +96,7 @@ func (c *converter) test() (object, error) {
 	for _, o := range c.operations {
 		segments := strings.Split(strings.Trim(o.path, "/"), "/")
 		last := strings.ReplaceAll(strings.ToLower(segments[len(segments)-1]), "-", "_")
-		if o.plain && slices.Contains(obviousTests(), last) && len(c.security(o.Operation).list()) > 0 {
+		if o.plain && slices.Contains(obviousTests(), last) && len(c.security(o.Operation)) > 0 {
 			c.note(o.at, "connections are tested with this operation: name another one as the test if it does not require the credential")
 			return object{{"path", o.path}}, nil
 		}

@@ -13,20 +13,22 @@ import (
 // setAuth adds a way to authenticate for each set of schemes that an operation accepts.
 func (c *converter) setAuth() {
 	var found []requirement
-	add := func(list *node) {
-		for _, one := range list.list() {
+	add := func(list []*node) {
+		for _, one := range list {
 			r, problem := c.requirement(one)
 			if problem != "" {
 				c.note(one, problem)
 				continue
 			}
 			i := slices.IndexFunc(found, func(f requirement) bool { return slices.Equal(f.schemes, r.schemes) })
-			if i < 0 {
+			if i < 0 && len(found) < maxRequirements {
 				found = append(found, r)
+			}
+			if i < 0 {
 				continue
 			}
 			for _, scope := range r.scopes {
-				if !slices.Contains(found[i].scopes, scope) {
+				if len(found[i].scopes) < maxRequirements && !slices.Contains(found[i].scopes, scope) {
 					found[i].scopes = append(found[i].scopes, scope)
 				}
 			}

@@ -13,7 +13,7 @@ import (
 
 // maxSteps bounds the time that one document costs: it is the number of parts of schemas
 // that are read for all operations together.
-const maxSteps = 2_000_000
+const maxSteps = 1_000_000
 
 // maxNotes is the most notes of a manifest.
 const maxNotes = 300
@@ -35,12 +35,14 @@ type converter struct {
 	notes    []note
 	noted    map[note]bool
 
-	id, name   string
-	base       baseURL
-	schemes    map[string]*scheme
-	auth       []object
-	operations []converted
-	size       int // of the operations, as JSON
+	id, name string
+	base     baseURL
+	schemes  map[string]*scheme
+	// credentials are the headers and parameters that security schemes set.
+	credentials map[string]bool
+	auth        []object
+	operations  []converted
+	size        int // of the operations, as JSON
 }
 
 // converted is an operation of the manifest.
@@ -62,7 +64,7 @@ func (c *converter) note(at *node, message string) {
 	if c.noted == nil {
 		c.noted = map[note]bool{}
 	}
-	if !c.noted[n] {
+	if !c.noted[n] && len(c.notes) < 10*maxNotes {
 		c.noted[n] = true
 		c.notes = append(c.notes, n)
 	}

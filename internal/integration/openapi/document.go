@@ -131,15 +131,15 @@ func dataMember(n *node) bool {
 
 // checkReferences checks that every reference leads to a value of the document.
 func (d *Document) checkReferences() error {
-	var out integration.Errors
+	var found []note
 	var walk func(n *node)
 	walk = func(n *node) {
-		if len(out) >= maxErrors || n.parent != nil && n.parent.kind == kindObject && dataMember(n) {
+		if len(found) >= maxErrors || n.parent != nil && n.parent.kind == kindObject && dataMember(n) {
 			return
 		}
 		if ref := n.get("$ref"); ref != nil && ref.kind == kindText {
 			if _, problem := d.follow(n); problem != "" {
-				out = append(out, d.errorf(ref, "%s", problem)...)
+				found = append(found, note{ref, problem})
 			}
 		}
 		for _, item := range n.items {
@@ -147,8 +147,16 @@ func (d *Document) checkReferences() error {
 		}
 	}
 	walk(d.root)
-	if out == nil {
+	if found == nil {
 		return nil
+	}
+	var pointers []string
+	for _, n := range found {
+		pointers = append(pointers, n.at.pointer())
+	}
+	var out integration.Errors
+	for i, place := range d.places(pointers) {
+		out = append(out, &integration.Error{Line: place.Line, Column: place.Column, Pointer: printable(pointers[i]), Message: found[i].message})
 	}
 	return out
 }
@@ -206,7 +214,7 @@ func (d *Document) resolve(n *node) *node {
 }
 
 func (d *Document) findOperations() {
-	used := names{}
+	used, last := names{}, map[string]int{}
 	for _, item := range d.root.get("paths").members() {
 		if strings.HasPrefix(item.name, "x-") {
 			continue
@@ -220,8 +228,12 @@ func (d *Document) findOperations() {
 			id := at.get("operationId").string()
 			o := Operation{
 				ID: id, Method: strings.ToUpper(method), Path: printable(item.name), path: item.name, Deprecated: at.get("deprecated").isTrue(), at: at, on: on,
-				Name: used.unique(identifier(cmp.Or(id, method+" "+item.name), "operation")),
 			}
+			o.Name = cut(identifier(cmp.Or(id, method+" "+item.name), "operation"), maxName)
+			if last[o.Name]++; used[o.Name] { // many can have the same name
+				o.Name = cut(o.Name, maxName-8) + "_" + strconv.Itoa(last[o.Name])
+			}
+			o.Name = used.unique(o.Name)
 			named := title(cmp.Or(id, method+" "+item.name))
 			if o.Title = strings.TrimSuffix(plain(at.get("summary").string(), maxSummary), "."); o.Title == "" || utf8.RuneCountInString(o.Title) > maxTitle {
 				o.Title = cmp.Or(named, o.Name) // a summary as long as a description is no title

@@ -25,10 +25,17 @@ func TestHostileDocuments(t *testing.T) {
 		}
 		return document(`{"/a": `+body(ref("S59"))+`, "/ok": {"get": {}}}`, `{"schemas": {`+strings.Join(schemas, ",")+"}}")
 	}
-	var wide, enum, paths []string
+	var wide, enum, paths, same, schemes []string
 	for n := range 9000 {
 		wide = append(wide, fmt.Sprintf(`"p%d": {"type": "object", "properties": {"x": %s}}`, n, ref("W")))
 		paths = append(paths, fmt.Sprintf(`"/p%d": %s`, n, body(ref("W"))))
+	}
+	for n := range 5000 {
+		same = append(same, fmt.Sprintf(`"/s%d": {"$ref": "#/paths/~1s0"}`, n+1))
+		schemes = append(schemes, fmt.Sprintf(`"k%d": {"type": "apiKey", "in": "query", "name": "k%d"}`, n, n))
+	}
+	shared := func(operation string) string {
+		return `{"/s0": {"post": ` + operation + `}, ` + strings.Join(same, ",") + "}"
 	}
 	for n := range 90_000 {
 		enum = append(enum, fmt.Sprintf(`"value %d"`, n))
@@ -43,6 +50,11 @@ func TestHostileDocuments(t *testing.T) {
 		"a wide schema":         {document(`{"/a": `+body(ref("W"))+"}", wideSchema), ""},
 		"many wide schemas":     {document("{"+strings.Join(paths, ",")+"}", wideSchema), "too complex: choose fewer operations"},
 		"many values":           {document(`{"/a": `+body(`{"properties": {"e": {"enum": [`+strings.Join(enum, ",")+`]}}}`)+"}", "{}"), "the 90000 values to choose from are left out"},
+		"a long default":        {document(shared(`{"operationId": "one", "parameters": [{"name": "a", "in": "query", "schema": {"default": "`+strings.Repeat("a", 3_000_000)+`"}}]}`), "{}"), "would be larger"},
+		"a long name":           {document(shared(`{"operationId": "one", "parameters": [{"name": "`+strings.Repeat("a", 3_000_000)+`", "in": "query"}]}`), "{}"), "would be larger"},
+		"many media types":      {document(shared(`{"requestBody": {"content": {`+strings.ReplaceAll(strings.Join(schemes, ","), `"k`, `"text/k`)+`}}}`), "{}"), "would be larger"},
+		"many schemes":          {document(shared(`{"parameters": [{"name": "a", "in": "query"}]}`), `{"securitySchemes": {`+strings.Join(schemes, ",")+"}}"), "would be larger"},
+		"many broken $refs":     {document(`{"/a": {"get": {"parameters": [`+strings.Repeat(`{"$ref": "#/x"},`, 90_000)+"{}]}}}", "{}"), "there is nothing at"},
 		"a long text":           {operations(`"description": "` + strings.Repeat("[a](", 1_000_000) + `"`), ""},
 		"a long path":           {document(`{"/`+strings.Repeat("{a}", 300)+`": {"get": {}}}`, "{}"), ""},
 		"a very long path":      {document(`{"/`+strings.Repeat("a", 1000)+`": {"get": {}}}`, "{}"), "its path is not valid"},

@@ -182,8 +182,12 @@ func (c *converter) usablePattern(at *node, pattern string) string {
 	if pattern == "" {
 		return ""
 	}
-	_, err := regexp.Compile(pattern)
-	if err != nil || len(pattern) > maxPattern || isExpression(pattern) || !isClean(pattern) {
+	usable := len(pattern) <= maxPattern && !isExpression(pattern) && isClean(pattern)
+	if usable {
+		_, err := regexp.Compile(pattern)
+		usable = err == nil
+	}
+	if !usable {
 		c.note(at, "the pattern is left out: it is too long, or has something that regular expressions of manifests do not have")
 		return ""
 	}
@@ -197,6 +201,10 @@ func (c *converter) setEnum(out *integration.Input, at *node, s *schema) {
 		return
 	}
 	for _, one := range s.values() {
+		if one.isLarge() {
+			c.note(at, "the values to choose from are left out: one of them is too long")
+			return
+		}
 		value := one.json()
 		switch {
 		case one.kind == kindNull:
@@ -237,16 +245,19 @@ func (c *converter) setSamples(out *integration.Input, at *node, s *schema) {
 	}
 }
 
-// maxSample is the longest default or example.
+// maxSample is the longest default, example or value to choose, in bytes.
 const maxSample = 300
 
 func (c *converter) sample(of *integration.Input, at, given *node) (any, bool) {
 	if given == nil || given.kind == kindNull || of.Type == "file" {
 		return nil, false
 	}
-	value := given.json()
-	text := fmt.Sprint(value)
-	if given.hasExpression() || len(text) > maxSample || given.kind == kindText && !isClean(given.text) || of.Problem(value) != "" {
+	var value any
+	isLarge := given.isLarge()
+	if !isLarge {
+		value = given.json()
+	}
+	if isLarge || given.hasExpression() || given.kind == kindText && !isClean(given.text) || of.Problem(value) != "" {
 		if given == at.get("default") {
 			c.note(given, "the default is left out: it does not fit, is too long, or has ${{ or a control character")
 		}

@@ -92,7 +92,7 @@ func (b *builder) addParameter(p parameter) error {
 		return nil
 	case p.in != "query" && p.in != "header":
 		return b.withoutParameter(p, fmt.Sprintf("there are no parameters in %q", clip(p.in, 40)))
-	case p.name == "" || !isClean(p.name) || isExpression(p.name) || len(p.name) > 200 || isDirective(p.name):
+	case p.name == "" || len(p.name) > 200 || !isClean(p.name) || isExpression(p.name) || isDirective(p.name):
 		return b.withoutParameter(p, "its name cannot be used")
 	case p.in == "header" && !isHeader(p.name):
 		return b.withoutParameter(p, "requests cannot set this header")
@@ -144,12 +144,7 @@ func (p parameter) isCredential(c *converter) bool {
 	if p.in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(p.name)) {
 		return true
 	}
-	for _, s := range c.schemes {
-		if s.kind == "api_key" && s.in == p.in && strings.EqualFold(s.key, p.name) {
-			return true
-		}
-	}
-	return false
+	return len(p.name) <= 200 && c.credentials[p.in+" "+strings.ToLower(p.name)]
 }
 
 // addExploded adds an object whose members are parameters of their own.

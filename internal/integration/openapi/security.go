@@ -21,12 +21,15 @@ type scheme struct {
 
 // readSchemes reads the security schemes.
 func (c *converter) readSchemes() {
-	c.schemes = map[string]*scheme{}
+	c.schemes, c.credentials = map[string]*scheme{}, map[string]bool{}
 	for _, one := range c.document.root.get("components").get("securitySchemes").members() {
 		at := c.document.resolve(one)
 		s := &scheme{name: one.name, at: at, help: plain(at.get("description").string(), maxHelp)}
 		s.kind, s.problem = s.classify()
 		c.schemes[one.name] = s
+		if s.kind == "api_key" {
+			c.credentials[s.in+" "+strings.ToLower(s.key)] = true
+		}
 	}
 }
 
@@ -37,7 +40,7 @@ func (s *scheme) classify() (kind, problem string) {
 		switch {
 		case s.in == "cookie":
 			return "", "connections have no cookies"
-		case s.key == "" || !isClean(s.key) || isExpression(s.key) || len(s.key) > 200, s.in != "header" && s.in != "query":
+		case s.key == "" || len(s.key) > 200 || !isClean(s.key) || isExpression(s.key), s.in != "header" && s.in != "query":
 			return "", "it needs a name, and to be in a header or the query"
 		case s.in == "header" && !isHeader(s.key):
 			return "", fmt.Sprintf("a connection cannot set the header %q", s.key)
@@ -72,14 +75,21 @@ func isHeader(name string) bool {
 	return egress.CheckHeader(name) == nil && !strings.HasPrefix(strings.ToLower(name), "x-service-") && len(name) <= 200
 }
 
+// maxRequirements is the most alternatives, schemes and scopes of an operation that count.
+const maxRequirements = 50
+
 // security returns what an operation requires: alternatives of schemes that belong
 // together. None means that it requires nothing.
-func (c *converter) security(o Operation) *node {
-	if own := o.at.get("security"); own != nil {
-		return own
+func (c *converter) security(o Operation) []*node {
+	own := o.at.get("security")
+	if own == nil {
+		own = c.document.root.get("security")
 	}
-	return c.document.root.get("security")
+	return first(own.list(), maxRequirements)
 }
+
+// first returns at most so many elements.
+func first(list []*node, most int) []*node { return list[:min(len(list), most)] }
 
 // requirement is a set of schemes that belong together, and their scopes.
 type requirement struct {
@@ -90,7 +100,7 @@ type requirement struct {
 
 func (c *converter) requirement(at *node) (requirement, string) {
 	out := requirement{at: at}
-	for _, member := range at.members() {
+	for _, member := range first(at.members(), maxRequirements) {
 		s := c.schemes[member.name]
 		switch {
 		case s == nil:
@@ -99,7 +109,7 @@ func (c *converter) requirement(at *node) (requirement, string) {
 			return out, fmt.Sprintf("connections cannot have the security scheme %q: %s", clip(member.name, 60), s.problem)
 		}
 		out.schemes = append(out.schemes, s)
-		for _, scope := range member.list() {
+		for _, scope := range first(member.list(), maxRequirements) {
 			if text := scope.string(); isScope(text) && !slices.Contains(out.scopes, text) {
 				out.scopes = append(out.scopes, text)
 			}
@@ -129,7 +139,7 @@ func isScope(text string) bool {
 // checkSecurity returns why no connection can be used for an operation, or "".
 func (c *converter) checkSecurity(o Operation) string {
 	problem := ""
-	for _, one := range c.security(o).list() {
+	for _, one := range c.security(o) {
 		_, why := c.requirement(one)
 		if why == "" {
 			return ""

@@ -174,6 +174,24 @@ func (n *node) pointer() string {
 	return n.parent.pointer() + jsonpointer.Of(name)
 }
 
+// isLarge reports whether a value is too large for a default, an example or a choice.
+func (n *node) isLarge() bool {
+	left := maxSample
+	var count func(n *node)
+	count = func(n *node) {
+		if left -= 1 + len(n.text) + len(n.name); left < 0 {
+			return
+		}
+		for _, item := range n.items {
+			if count(item); left < 0 {
+				return
+			}
+		}
+	}
+	count(n)
+	return left < 0
+}
+
 // json returns the value as decoding JSON does.
 func (n *node) json() any {
 	switch n.kind {
