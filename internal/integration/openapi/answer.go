@@ -68,7 +68,7 @@ func (b *builder) answerContent() []*node {
 	if best == nil {
 		best = b.operation.at.get("responses").get("default")
 	}
-	return first(b.document.resolve(best).get("content").members(), maxMedia)
+	return firstOf(b.document.resolve(best).get("content").members())
 }
 
 // obviousTests are the last segments of paths that return who has authenticated.

@@ -21,14 +21,14 @@ func (c *converter) setAuth() {
 				continue
 			}
 			i := slices.IndexFunc(found, func(f requirement) bool { return slices.Equal(f.schemes, r.schemes) })
-			if i < 0 && len(found) < maxRequirements {
+			if i < 0 && len(found) < maxAlternatives {
 				found = append(found, r)
 			}
 			if i < 0 {
 				continue
 			}
 			for _, scope := range r.scopes {
-				if len(found[i].scopes) < maxRequirements && !slices.Contains(found[i].scopes, scope) {
+				if len(found[i].scopes) < maxAlternatives && !slices.Contains(found[i].scopes, scope) {
 					found[i].scopes = append(found[i].scopes, scope)
 				}
 			}

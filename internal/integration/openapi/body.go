@@ -10,9 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// maxMedia is the most media types of a body that count.
-const maxMedia = 50
-
 // isJSON reports whether a media type is JSON.
 func isJSON(media string) bool {
 	base := baseType(media)
@@ -55,7 +52,7 @@ func bodyRank(media string) int {
 // addBody adds the body of the request.
 func (b *builder) addBody() error {
 	body := b.document.resolve(b.operation.at.get("requestBody"))
-	content := slices.Clone(first(body.get("content").members(), maxMedia))
+	content := slices.Clone(firstOf(body.get("content").members()))
 	if len(content) == 0 {
 		return nil
 	}

@@ -75,8 +75,9 @@ func isHeader(name string) bool {
 	return egress.CheckHeader(name) == nil && !strings.HasPrefix(strings.ToLower(name), "x-service-") && len(name) <= 200
 }
 
-// maxRequirements is the most alternatives, schemes and scopes of an operation that count.
-const maxRequirements = 50
+// maxAlternatives is the most alternatives, schemes, scopes and media types of an operation
+// that count.
+const maxAlternatives = 50
 
 // security returns what an operation requires: alternatives of schemes that belong
 // together. None means that it requires nothing.
@@ -85,11 +86,12 @@ func (c *converter) security(o Operation) []*node {
 	if own == nil {
 		own = c.document.root.get("security")
 	}
-	return first(own.list(), maxRequirements)
+	return firstOf(own.list())
 }
 
-// first returns at most so many elements.
-func first(list []*node, most int) []*node { return list[:min(len(list), most)] }
+// firstOf returns the elements of a list that count. Longer ones are made to cost time,
+// because many operations can share them.
+func firstOf(list []*node) []*node { return list[:min(len(list), maxAlternatives)] }
 
 // requirement is a set of schemes that belong together, and their scopes.
 type requirement struct {
@@ -100,7 +102,7 @@ type requirement struct {
 
 func (c *converter) requirement(at *node) (requirement, string) {
 	out := requirement{at: at}
-	for _, member := range first(at.members(), maxRequirements) {
+	for _, member := range firstOf(at.members()) {
 		s := c.schemes[member.name]
 		switch {
 		case s == nil:
@@ -109,7 +111,7 @@ func (c *converter) requirement(at *node) (requirement, string) {
 			return out, fmt.Sprintf("connections cannot have the security scheme %q: %s", clip(member.name, 60), s.problem)
 		}
 		out.schemes = append(out.schemes, s)
-		for _, scope := range first(member.list(), maxRequirements) {
+		for _, scope := range firstOf(member.list()) {
 			if text := scope.string(); isScope(text) && !slices.Contains(out.scopes, text) {
 				out.scopes = append(out.scopes, text)
 			}
