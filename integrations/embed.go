@@ -9,9 +9,10 @@ package integrations
 
 import "embed"
 
-// Files has the manifests as <id>/integration.yaml, and their tests as <id>/tests.yaml.
+// Files has the manifests as <id>/integration.yaml, and their tests as <id>/tests.yaml, and
+// their icons as <id>/icon.svg.
 //
-//go:embed */integration.yaml */tests.yaml
+//go:embed */integration.yaml */tests.yaml */icon.svg
 var Files embed.FS
 
 // Index has the manifests as JSON, with an outline of their operations and triggers only.

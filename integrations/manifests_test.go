@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/integration/authoring"
 )
 
 func catalog(t *testing.T) *integration.Catalog {
@@ -89,6 +90,45 @@ func TestTexts(t *testing.T) {
 				t.Errorf("%s, %s: help is missing: where does one get the credential?", i.ID, a.ID)
 			}
 		}
+	}
+}
+
+// Every integration has an icon with simple shapes only, and no two look the same.
+func TestIcons(t *testing.T) {
+	t.Parallel()
+	set, err := authoring.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, _ := set.Lint()
+	for _, problem := range problems {
+		t.Error(problem)
+	}
+	seen := map[string]string{}
+	for _, i := range catalog(t).List() {
+		_, shapes, _ := strings.Cut(string(i.Icon()), "<rect width=\"24\" height=\"24\" rx=\"6\" fill=\"")
+		if len(shapes) < len("#000000") {
+			t.Errorf("%s/icon.svg has no background: it would not be seen on all pages", i.ID)
+			continue
+		}
+		if other, ok := seen[shapes[len("#000000"):]]; ok {
+			t.Errorf("%s and %s have icons with the same shapes", i.ID, other)
+		}
+		seen[shapes[len("#000000"):]] = i.ID
+	}
+}
+
+// The example in the documentation is an icon that is allowed.
+func TestDocumentedIcon(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/integrations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```xml\n")
+	example, _, _ := strings.Cut(rest, "```")
+	if problems := integration.CheckIcon([]byte(example)); problems != nil {
+		t.Error(problems)
 	}
 }
 

@@ -136,7 +136,7 @@ func (a *response) check() error {
 		errs = append(errs, fmt.Errorf("the service failed: %d %s", a.status, a.body))
 	}
 	policy := "default-src 'none'; frame-ancestors 'none'"
-	if a.header.Get("ETag") != "" && strings.Contains(a.request.URL.Path, "/v1/files/") { // the bytes of a file
+	if a.header.Get("ETag") != "" && (strings.Contains(a.request.URL.Path, "/v1/files/") || a.isIcon()) { // the bytes of a file
 		policy = "sandbox; " + policy
 	}
 	for name, want := range map[string]string{
@@ -166,14 +166,20 @@ func (a *response) check() error {
 }
 
 // cacheControl returns the expected Cache-Control header: only public documents
-// may be cached.
+// and icons may be cached.
 func (a *response) cacheControl() string {
 	documents := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/v1/schemas/integration.json"}
 	if a.status < http.StatusBadRequest && slices.Contains(documents, strings.TrimPrefix(a.request.URL.Path, "/ui")) {
 		return "no-cache"
 	}
+	if a.status < http.StatusBadRequest && a.isIcon() {
+		return "private, max-age=86400"
+	}
 	return "no-store"
 }
+
+// isIcon reports whether the request is about the icon of an integration.
+func (a *response) isIcon() bool { return strings.HasSuffix(a.request.URL.Path, "/icon") }
 
 func (a *response) checkError() error {
 	var body struct {

@@ -388,6 +388,6 @@ func (c *contract) checkWithKinOpenAPI(a *response, pattern string) error {
 			Spec: c.kin, Path: pattern, PathItem: item, Method: a.request.Method, Operation: item.GetOperation(a.request.Method),
 		}},
 		Status: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
-		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, ExcludeResponseBody: a.isStream() || a.header.Get("Content-Disposition") != ""},
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, ExcludeResponseBody: a.isStream() || a.isIcon() && a.status < http.StatusBadRequest || a.header.Get("Content-Disposition") != ""},
 	})
 }

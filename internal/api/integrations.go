@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/search"
@@ -187,4 +188,28 @@ func (s *Server) getIntegrationTrigger(_ context.Context, in *integrationTrigger
 		return nil, err
 	}
 	return ok(body), nil
+}
+
+type integrationIconRequest struct {
+	documentRequest
+	ID string `path:"id"`
+}
+
+// getIntegrationIcon responds with an image that browsers keep for a day, as a page shows
+// many of them. It has no scripts; the policy holds if it is opened by itself.
+func (s *Server) getIntegrationIcon(_ context.Context, in *integrationIconRequest) (*reply, error) {
+	catalog, err := integration.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	found, err := catalog.Get(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	icon := found.Icon()
+	if icon == nil {
+		return nil, fault.New(fault.NotFound, "the integration %s has no icon", found.ID)
+	}
+	return document(&in.documentRequest, "image/svg+xml", icon).
+		withHeader("Cache-Control", "private, max-age=86400").withHeader("Content-Security-Policy", fileSecurityPolicy), nil
 }

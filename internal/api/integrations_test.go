@@ -52,6 +52,18 @@ func TestIntegrations(t *testing.T) {
 			contains: `{"triggers": [{"type": "gmail.new_message", "title": "New message", "every": "1m", "deprecated": null}]}`,
 		},
 		{
+			name:    "an icon is an image that is sent again only if it has changed",
+			request: "GET /v1/integrations/gmail/icon", scope: "read", status: 200, headers: []string{"Content-Type", "image/svg\\+xml", "ETag", `".+"`},
+			after: func(w *testWorkspace, a *response) {
+				if problems := integration.CheckIcon(a.body); problems != nil {
+					w.t.Error(problems)
+				}
+				w.call("GET", "/v1/integrations/gmail/icon", "", "If-None-Match", a.header.Get("ETag")).wantStatus(304)
+				w.call("GET", "/v1/integrations/slack/icon", "", "If-None-Match", a.header.Get("ETag")).wantStatus(200)
+			},
+		},
+		{name: "the icon of an integration that does not exist", request: "GET /v1/integrations/gmial/icon", status: 404, code: "integration_not_found"},
+		{
 			name:    "a trigger says what its settings are and what its runs get",
 			request: "GET /v1/integrations/gmail/triggers/new_message", scope: "read", status: 200, members: "type title summary every deprecated connection input_schema sample",
 			contains: `{"type": "gmail.new_message", "connection": "google", "input_schema": {"properties": {"label": {"type": "string", "default": "INBOX", "x-options": "list_labels"}}}, "sample": {"id": "m1", "subject": "Hello"}}`,

@@ -83,6 +83,7 @@ func (s *Server) registerCatalogs(t *routeTable) {
 
 	handle(t, "GET /v1/integrations", auth.Read, http.StatusOK, s.listIntegrations)
 	handle(t, "GET /v1/integrations/{id}", auth.Read, http.StatusOK, s.getIntegration)
+	handle(t, "GET /v1/integrations/{id}/icon", auth.Read, http.StatusOK, s.getIntegrationIcon)
 	handle(t, "GET /v1/integrations/{id}/triggers/{trigger}", auth.Read, http.StatusOK, s.getIntegrationTrigger)
 }
 

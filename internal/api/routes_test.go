@@ -125,6 +125,7 @@ var routeBodies = map[string]string{
 	"GET /v1/actions/{name}":                                "-",
 	"GET /v1/integrations":                                  "-",
 	"GET /v1/integrations/{id}":                             "-",
+	"GET /v1/integrations/{id}/icon":                        "-",
 	"GET /v1/integrations/{id}/triggers/{trigger}":          "-",
 	"GET /v1/events":                                        "-",
 	"GET /v1/events/stream":                                 "-",

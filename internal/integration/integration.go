@@ -7,7 +7,10 @@
 // from values that the caller has.
 package integration
 
-import "cmp"
+import (
+	"cmp"
+	"io/fs"
+)
 
 // Integration is a service that workflows can connect to.
 type Integration struct {
@@ -31,6 +34,7 @@ type Integration struct {
 
 	operations, triggers []Outline
 	detail               func() detail
+	folder               fs.FS          // of the manifests, nil for a custom connection
 	hosts                []string       // of a custom connection, as they were entered
 	services             []*Integration // those that use its connections
 	variables            variables

@@ -184,6 +184,7 @@ func LoadIndexed(folder fs.FS, index []byte) (*Catalog, error) {
 		return nil, err
 	}
 	for _, one := range out.list {
+		one.folder = folder
 		one.detail = sync.OnceValue(func() detail { return out.read(folder, one.ID) })
 	}
 	return out, nil

@@ -253,3 +253,16 @@ func TestBuiltin(t *testing.T) {
 		t.Errorf("%d tests have passed, %d failed; %v", passed, failed, report.Problems)
 	}
 }
+
+// An integration of one's own needs no icon; one that is not allowed is a problem.
+func TestIconsAreChecked(t *testing.T) {
+	folder(t, archive)
+	before, _ := open(t, "all").Lint()
+	if err := os.WriteFile(filepath.Join("all", "acme", "icon.svg"), []byte("<svg>\n</svg>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := open(t, "all").Lint()
+	if len(after) <= len(before) || !strings.Contains(after.Error(), "all/acme/icon.svg:1:1: the element svg needs xmlns=") {
+		t.Errorf("before the icon: %v\nwith the icon: %v", before, after)
+	}
+}

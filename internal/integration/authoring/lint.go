@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -25,6 +26,7 @@ func (s *Set) Lint() (problems integration.Errors, count int) {
 		}
 		_, found = one.recordings()
 		problems = append(problems, found...)
+		problems = append(problems, one.lintIcon()...)
 	}
 	problems.Sort()
 	return problems, len(s.sources)
@@ -43,6 +45,19 @@ func (s *source) lintTests(i *integration.Integration, tests *replay.Tests) inte
 		out = append(out, s.problemAt(pointer, "has no test: add one to %s", s.shown(testsFile)))
 	}
 	return out
+}
+
+// lintIcon returns what is wrong with the icon. Only an integration that is part of the
+// product needs one.
+func (s *source) lintIcon() integration.Errors {
+	text, err := fs.ReadFile(s.files, integration.IconFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.dir != "":
+		return nil
+	case err != nil:
+		return integration.AsErrors(err).In(s.shown(integration.IconFile))
+	}
+	return integration.CheckIcon(text).In(s.shown(integration.IconFile))
 }
 
 // problemAt returns a problem of the manifest, at the key of a member.

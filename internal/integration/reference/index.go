@@ -26,13 +26,13 @@ func Index(catalog *integration.Catalog) string {
 		if rows[i.Category] == "" {
 			categories = append(categories, i.Category)
 		}
-		rows[i.Category] += fmt.Sprintf("| [%s](%s.md) | %s | %d | %d |\n", label(i.Name), i.ID, code(i.ID), operations, len(i.TriggerNames()))
+		rows[i.Category] += fmt.Sprintf("| %s | [%s](%s.md) | %s | %d | %d |\n", icon(i, 20), label(i.Name), i.ID, code(i.ID), operations, len(i.TriggerNames()))
 	}
 	slices.Sort(categories)
 	var out strings.Builder
 	out.WriteString(notice + "# Services\n\nThe services to connect to, with the numbers of their operations and triggers. [integrations.md](../integrations.md) says how steps and triggers use them, and how to describe another service. [`http.request`](../actions/http.request.md) can use the connections of all of them.\n")
 	for _, category := range categories {
-		out.WriteString("\n## " + category + "\n\n| service | integration | operations | triggers |\n|---|---|---|---|\n" + rows[category])
+		out.WriteString("\n## " + category + "\n\n| | service | integration | operations | triggers |\n|---|---|---|---|---|\n" + rows[category])
 	}
 	return out.String()
 }

@@ -61,8 +61,19 @@ func (p *page) heading(level int, title string) string {
 // start returns the beginning of the page, with links to all sections.
 func (p *page) start() string {
 	out := notice + "# " + label(p.Name) + "\n\n"
+	if mark := icon(p.of, 48); mark != "" {
+		out += mark + "\n\n"
+	}
 	out += fmt.Sprintf("Integration %s, category %s. Documentation of the service: %s\n\n", code(p.ID), p.Category, prose(p.Docs))
 	return out + contents("operation", p.contents[:len(p.Operations)]) + contents("trigger", p.contents[len(p.Operations):])
+}
+
+// icon returns the image of an icon, "" if the integration has none.
+func icon(i *integration.Integration, size int) string {
+	if i.Icon() == nil {
+		return ""
+	}
+	return fmt.Sprintf(`<img src="../../integrations/%s/%s" width="%d" height="%d" alt="">`, i.ID, integration.IconFile, size, size)
 }
 
 // contents returns a table of links.

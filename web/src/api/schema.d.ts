@@ -2989,6 +2989,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/integrations/{id}/icon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example gitlab
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve the icon of an integration
+         * @description Returns a square SVG image of simple shapes, without scripts, links or text. It is Stepmill's own sign for the
+         *     service, not its logo.
+         */
+        get: operations["getIntegrationIcon"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/integrations/{id}/triggers/{trigger}": {
         parameters: {
             query?: never;
@@ -7538,6 +7565,19 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The integration does not exist, or has no icon. */
+        IntegrationIconNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The integration does not exist, or has no such trigger. */
         IntegrationTriggerNotFound: {
             headers: {
@@ -8344,6 +8384,11 @@ export interface components {
          * @example no-cache
          */
         CacheControl: "no-cache";
+        /**
+         * @description A browser may use the image for a day without asking again.
+         * @example private, max-age=86400
+         */
+        CacheControlDay: "private, max-age=86400";
         /**
          * @description The format of the response depends on the `Accept` header.
          * @example Accept
@@ -17704,6 +17749,62 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["IntegrationNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getIntegrationIcon: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An `ETag` of the document (or several, or `*`). If it still matches, the response is 304 without a body. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example gitlab
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The icon. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["DocumentETag"];
+                    "Cache-Control": components["headers"]["CacheControlDay"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><circle cx="12" cy="12" r="9"/></svg> */
+                    "image/svg+xml": string;
+                };
+            };
+            /** @description The icon has not changed since the version in `If-None-Match`. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["DocumentETag"];
+                    "Cache-Control": components["headers"]["CacheControlDay"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["IntegrationIconNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
