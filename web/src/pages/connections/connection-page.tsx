@@ -7,6 +7,7 @@ import { type Connection, serviceName, useIntegrations, useLiveConnections } fro
 import { reconnectsByConsent } from "@/shared/connections/form";
 import { useReconnect } from "@/shared/connections/reconnect";
 import { ConnectionStatus, statusTodo, testVerb } from "@/shared/connections/status";
+import { markOf } from "@/shared/mark";
 import { Button } from "@/ui/button";
 import { EditIcon, RetryIcon, TrashIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
@@ -128,10 +129,16 @@ function Ending({ connection: { status, consent_ends_at: end } }: { connection: 
 }
 
 function Facts({ connection, service }: { connection: Connection; service: string }) {
+	const Mark = connection.integration === null ? null : markOf(connection.integration);
 	return (
 		<Card className="px-4 py-3">
 			<dl className="grid gap-x-6 gap-y-3 sm:grid-cols-3">
-				<Fact name="Service">{service}</Fact>
+				<Fact name="Service">
+					<span className="flex items-center gap-2">
+						{Mark && <Mark size={20} />}
+						{service}
+					</span>
+				</Fact>
 				<Fact name="Account">{connection.account ?? "Unknown"}</Fact>
 				<Fact name="Last used">
 					{connection.last_used_at ? <RelativeTime at={connection.last_used_at} /> : "never"}

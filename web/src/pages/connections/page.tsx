@@ -5,6 +5,7 @@ import { useMay } from "@/api/session";
 import { type Connection, serviceName, useIntegrations, useLiveConnections } from "@/shared/connections/data";
 import { ConnectDialog } from "@/shared/connections/dialog";
 import { ConnectionStatus, statusTodo } from "@/shared/connections/status";
+import { IconTile, markOf } from "@/shared/mark";
 import { useFilters } from "@/shell/filters";
 import { useShortcut } from "@/shell/keys";
 import { Button } from "@/ui/button";
@@ -70,13 +71,24 @@ const nameColumn = (service: (connection: Connection) => string): Column<Connect
 	header: "Name",
 	className: "w-full max-w-0 min-w-24 sm:min-w-40",
 	cell: (connection) => (
-		<div className="min-w-0">
-			<Link plain to="/connections/$id" params={{ id: connection.id }} className="row-link block truncate font-medium">
-				{connection.name}
-			</Link>
-			<span className="block truncate text-12 text-muted">
-				{[service(connection), connection.account].filter(Boolean).join(" · ")}
-			</span>
+		<div className="flex min-w-0 items-center gap-3">
+			<IconTile
+				icon={connection.integration === null ? PlugIcon : markOf(connection.integration)}
+				className="bg-sunken text-muted"
+			/>
+			<div className="min-w-0">
+				<Link
+					plain
+					to="/connections/$id"
+					params={{ id: connection.id }}
+					className="row-link block truncate font-medium"
+				>
+					{connection.name}
+				</Link>
+				<span className="block truncate text-12 text-muted">
+					{[service(connection), connection.account].filter(Boolean).join(" · ")}
+				</span>
+			</div>
 		</div>
 	),
 });

@@ -1,5 +1,4 @@
 import { useFilters } from "@/shell/filters";
-import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { TextInput } from "@/ui/field";
@@ -10,6 +9,7 @@ import { EmptyState, ErrorState, Skeleton } from "@/ui/states";
 import { Card } from "@/ui/table";
 import { type TemplateItem, useTemplates } from "./data";
 import { categories, filterTemplates } from "./find";
+import { UseBadge } from "./use-badge";
 
 export default function Templates() {
 	const [filters, setFilters] = useFilters<"category" | "text">();
@@ -110,9 +110,7 @@ function TemplateCard({ template }: { template: TemplateItem }) {
 			</div>
 			<span className="flex flex-wrap gap-1">
 				{[...template.triggers, ...template.uses].slice(0, 5).map((use) => (
-					<Badge key={use} mono>
-						{use}
-					</Badge>
+					<UseBadge key={use} use={use} />
 				))}
 			</span>
 		</li>

@@ -10,6 +10,7 @@ import { Page, PageHeader } from "@/ui/page";
 import { ErrorState, Skeleton, SkeletonRows } from "@/ui/states";
 import { Card } from "@/ui/table";
 import { type Template, useTemplate } from "./data";
+import { UseBadge } from "./use-badge";
 import { UseDialog } from "./use-dialog";
 import { useCreate } from "./use-template";
 
@@ -60,9 +61,7 @@ function TemplateContent({ template }: { template: Template }) {
 				<span className="flex flex-wrap gap-1">
 					<Badge tone="accent">{category}</Badge>
 					{[...triggers, ...uses].map((one) => (
-						<Badge key={one} mono>
-							{one}
-						</Badge>
+						<UseBadge key={one} use={one} />
 					))}
 				</span>
 			</div>

@@ -39,7 +39,11 @@ const actions: Record<string, Icon> = {
 };
 
 const families: Record<string, Icon> = {
+	code: CodeIcon,
 	db: TableIcon,
+	flow: PieceIcon,
+	graphql: GraphIcon,
+	log: LogIcon,
 	email: MailIcon,
 	mail: MailIcon,
 	data: EditIcon,
@@ -48,7 +52,7 @@ const families: Record<string, Icon> = {
 	state: KeyIcon,
 };
 
-/** actionIcon returns the icon of an action. The operations of an integration have its first letter. */
+/** actionIcon returns the icon of an action. The operations of an integration have its mark. */
 export function actionIcon(uses: string): Icon {
 	const family = uses.split(".")[0] ?? "";
 	return actions[uses] ?? families[family] ?? (uses.includes(".") ? markOf(family) : PieceIcon);

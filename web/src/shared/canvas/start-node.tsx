@@ -1,6 +1,7 @@
 import { memo, type ReactNode } from "react";
 import { triggerIcon } from "@/shared/triggers";
 import { cx } from "@/ui/class";
+import { IconTile } from "../mark";
 import { box } from "./look";
 import { NodeBadges, NodeStatus } from "./step-node";
 
@@ -36,7 +37,6 @@ export interface TriggerNodeProps {
 
 export const TriggerNode = memo(function TriggerNode(props: TriggerNodeProps) {
 	const { type, name, words, problems, warning, fired, selected, faint, children } = props;
-	const Shape = triggerIcon(type);
 	return (
 		<div
 			className={cx(
@@ -45,14 +45,11 @@ export const TriggerNode = memo(function TriggerNode(props: TriggerNodeProps) {
 				fired && "!border-accent",
 			)}
 		>
-			<span
-				className={cx(
-					"flex size-8 shrink-0 items-center justify-center rounded-full",
-					faint ? "bg-sunken text-muted" : "bg-accent-soft text-accent",
-				)}
-			>
-				<Shape />
-			</span>
+			<IconTile
+				icon={triggerIcon(type)}
+				round
+				className={faint ? "bg-sunken text-muted" : "bg-accent-soft text-accent"}
+			/>
 			<span className="min-w-0 flex-1">
 				<span className="block truncate font-semibold" title={name}>
 					{name}

@@ -2,6 +2,7 @@ import { memo, type ReactNode } from "react";
 import { cx } from "@/ui/class";
 import { RetryIcon, WarningIcon } from "@/ui/icons";
 import { type Status, StatusIcon, statuses } from "@/ui/status";
+import { IconTile } from "../mark";
 import { actionIcon, PinIcon, ShieldIcon } from "./icons";
 import { box } from "./look";
 
@@ -31,19 +32,14 @@ export interface StepNodeProps {
 /** StepNode renders a step, in the builder and in a run. It fills its container. */
 export const StepNode = memo(function StepNode(props: StepNodeProps) {
 	const { name, uses, condition, status, selected, faint, children } = props;
-	const Shape = actionIcon(uses);
 	return (
 		<div className={cx(box({ status, selected, faint }), "flex items-center gap-3 pr-3 pl-4")}>
 			{status === "failed" && <span className="absolute inset-y-0 left-0 w-1 rounded-l-6 bg-failed" />}
 			{condition && <Condition text={condition} />}
-			<span
-				className={cx(
-					"flex size-8 shrink-0 items-center justify-center rounded-6",
-					status ? cx(statuses[status].soft, statuses[status].text) : "bg-sunken text-muted",
-				)}
-			>
-				<Shape />
-			</span>
+			<IconTile
+				icon={actionIcon(uses)}
+				className={status ? cx(statuses[status].soft, statuses[status].text) : "bg-sunken text-muted"}
+			/>
 			<span className="min-w-0 flex-1">
 				<span className="block truncate font-semibold" title={name}>
 					{name}

@@ -3,6 +3,7 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { TextInput } from "@/ui/field";
 import { ErrorState, SkeletonRows } from "@/ui/states";
+import { markOf } from "../mark";
 import { ConnectForm } from "./connect-form";
 import { type Connection, type Integration, useConnections, useIntegrations } from "./data";
 import { matchIntegrations } from "./form";
@@ -60,6 +61,7 @@ function Services({ onChoose }: { onChoose: (service: Integration | null) => voi
 				type="search"
 				aria-label="Search services"
 				placeholder="Search services"
+				className="shrink-0"
 				value={text}
 				onChange={(event) => setText(event.target.value)}
 			/>
@@ -80,7 +82,7 @@ function Services({ onChoose }: { onChoose: (service: Integration | null) => voi
 							.filter((one) => one.category === category)
 							.map((one) => (
 								<li key={one.id}>
-									<Button className="w-full !justify-start" onClick={() => onChoose(one)}>
+									<Button icon={markOf(one.id)} className="w-full !justify-start" onClick={() => onChoose(one)}>
 										<span className="truncate">{one.name}</span>
 									</Button>
 								</li>

@@ -4,6 +4,7 @@ import { insert, insertTrigger } from "@/pages/builder/command/edit";
 import { type Adding, type Editor, useEditor, useEditorState } from "@/pages/builder/state";
 import { actionIcon } from "@/shared/canvas";
 import { useIntegrations } from "@/shared/connections/data";
+import { IconTile } from "@/shared/mark";
 import { triggerIcon } from "@/shared/triggers";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
@@ -154,7 +155,6 @@ function Row({ id, choice, heading, active, onPick }: RowProps) {
 	useEffect(() => {
 		if (active) row.current?.scrollIntoView({ block: "nearest" });
 	}, [active]);
-	const Shape = shapeOf(choice);
 	return (
 		<>
 			{heading && (
@@ -172,9 +172,7 @@ function Row({ id, choice, heading, active, onPick }: RowProps) {
 				onClick={onPick}
 				className={cx("flex cursor-pointer items-start gap-3 rounded-8 p-2 hover:bg-sunken", active && "bg-sunken")}
 			>
-				<span className="flex size-8 shrink-0 items-center justify-center rounded-6 border bg-surface text-muted">
-					<Shape />
-				</span>
+				<IconTile icon={iconOf(choice)} className="border bg-surface text-muted" />
 				<span className="min-w-0">
 					<span className="block truncate font-medium">{choice.title}</span>
 					<span className="line-clamp-2 text-12 text-muted">{choice.summary}</span>
@@ -184,7 +182,7 @@ function Row({ id, choice, heading, active, onPick }: RowProps) {
 	);
 }
 
-function shapeOf(choice: Choice): Icon {
+function iconOf(choice: Choice): Icon {
 	if (choice.picks.kind === "split") return SplitIcon;
 	return choice.picks.kind === "trigger" ? triggerIcon(choice.icon) : actionIcon(choice.icon);
 }
