@@ -169,7 +169,7 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 		return s.failRenewal(ctx, old, claim, err)
 	}
 	s.failed.end(old.ID)
-	i := issuedToken{old, answer.token, claim}
+	i := issuedToken{old, answer, claim}
 	renewed, err := s.storeIssued(ctx, i)
 	if _, failed := errors.AsType[*StoreError](err); failed {
 		s.log.Error("a new token of a connection could not be stored; it is kept in memory until it can", "connection", old.ID, "error", err)
@@ -187,7 +187,7 @@ func (s *Service) storeIssued(ctx context.Context, i issuedToken) (*opened, erro
 	old := i.old
 	defer s.useStore(old.ID)()
 	for was := old; ; {
-		next, stored, err := s.storeToken(ctx, was, i.token)
+		next, stored, err := s.storeToken(ctx, was, i.answer)
 		if err != nil {
 			return nil, storeFailed(ctx, old.Name, err)
 		}
@@ -231,8 +231,8 @@ func (s *Service) wakeAfter(ctx context.Context, c *opened, claim Claim) {
 
 // storeToken stores a new token of a connection, unless it has been changed since it was
 // read.
-func (s *Service) storeToken(ctx context.Context, was *opened, token Token) (next *opened, stored bool, err error) {
-	renewed := *was
+func (s *Service) storeToken(ctx context.Context, was *opened, answer tokenAnswer) (next *opened, stored bool, err error) {
+	renewed, token := *was, answer.token
 	if old := was.secrets.Token; old != nil && (token.Refresh == "" || token.Refresh == old.Refresh) {
 		token.Refresh, token.RefreshEndsAt = old.Refresh, cmp.Or(token.RefreshEndsAt, old.RefreshEndsAt)
 	}
@@ -242,12 +242,32 @@ func (s *Service) storeToken(ctx context.Context, was *opened, token Token) (nex
 	if renewed.Status == Failing || renewed.Status == NeedsReconnect {
 		renewed.Status = Connected
 	}
+	s.learnFromToken(&renewed, answer)
 	sealed, err := s.seal(ctx, &renewed)
 	if err != nil {
 		return nil, false, err
 	}
 	stored, err = s.store.UpdateConnection(ctx, sealed, was.Epoch, nil)
 	return &renewed, stored, err
+}
+
+// learnFromToken sets the variables that a token tells, and the hosts that depend on them,
+// of a connection that nobody consents to. Otherwise they are learned with the consent.
+func (s *Service) learnFromToken(c *opened, answer tokenAnswer) {
+	if c.auth.NeedsConsent() || len(c.auth.Learned(integration.AtToken)) == 0 {
+		return
+	}
+	learned, env := *c, c.env()
+	env.Token = answer.members
+	err := s.learn(&learned, integration.AtToken, env)
+	if err == nil {
+		err = s.setHosts(&learned)
+	}
+	if err != nil {
+		s.log.Warn("cannot learn from the token of a connection", "connection", c.ID, "error", err)
+		return
+	}
+	*c = learned
 }
 
 // keepsToken reports whether a connection still has the token that it had before it was

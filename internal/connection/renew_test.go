@@ -196,3 +196,32 @@ func TestReplacedDuringRenewal(t *testing.T) {
 		}
 	})
 }
+
+// A connection that nobody consents to learns from its first token: the first step knows
+// the host of the account, and may send the credential there.
+func TestLearnedFromTokenWithoutConsent(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t)
+	in.client = &endpoint{next: &egress.Response{
+		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: []byte(`{"access_token": "a-token", "instance_url": "https://acme.my.salesforce.com", "id": "https://login.salesforce.com/id/00D/005"}`),
+	}}
+	in.Service = in.node("node_1")
+	if _, err := in.Create(t.Context(), in.owner, connection.New{
+		Name: "crm", Integration: "salesforce", Auth: "client_credentials", Fields: map[string]string{"client_id": "client", "client_secret": "the secret"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // also when it is read again
+		err := in.Use(t.Context(), in.owner.Workspace.ID, "crm", time.Minute, func(_ context.Context, c action.Connection) error {
+			host, err := url.Parse(c.Variables["instance_url"])
+			if err != nil || host.Host != "acme.my.salesforce.com" || !c.Credential.Allows(host) {
+				t.Errorf("the variables are %v, error %v", c.Variables, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -111,9 +111,9 @@ func (c *commit) await(ctx context.Context) error {
 
 // issuedToken is a token that a service has issued for a connection.
 type issuedToken struct {
-	old   *opened // the connection when the token was requested
-	token Token
-	claim Claim
+	old    *opened // the connection when the token was requested
+	answer tokenAnswer
+	claim  Claim
 }
 
 // errKept is the error of using a connection whose new token is not stored yet.
