@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stepmill/stepmill/test/certificate"
 	"github.com/stepmill/stepmill/test/harness"
@@ -79,16 +80,26 @@ func (i *internet) startIn(t *testing.T, dir string) *harness.Server {
 	return i.startWith(t, dir, "at_start@nobody:exit")
 }
 
+// startAt starts such a server whose clock begins at a time.
+func (i *internet) startAt(t *testing.T, at time.Time) *harness.Server {
+	t.Helper()
+	return i.startBy(t, harness.Options{Dir: t.TempDir(), Failpoint: "at_start@nobody:exit", Env: []string{"FP_CLOCK=" + time.Until(at).Round(time.Second).String()}})
+}
+
 // startWith starts such a server with further arguments that dies at a failpoint.
 func (i *internet) startWith(t *testing.T, dir, failpoint string, args ...string) *harness.Server {
+	t.Helper()
+	return i.startBy(t, harness.Options{Dir: dir, Args: args, Failpoint: failpoint})
+}
+
+func (i *internet) startBy(t *testing.T, o harness.Options) *harness.Server {
 	t.Helper()
 	trusted := filepath.Join(t.TempDir(), "authority.pem")
 	if err := os.WriteFile(trusted, []byte(i.authority.PEM), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return harness.StartWith(t, harness.Options{
-		Dir: dir, Args: append(args, "--egress-proxy="+i.proxy.URL),
-		// Names need an address that requests may be sent to; only the proxy sees it.
-		Failpoint: failpoint, Env: []string{"SSL_CERT_FILE=" + trusted, "FP_ADDRESS=8.8.8.8"},
-	})
+	o.Args = append(o.Args, "--egress-proxy="+i.proxy.URL)
+	// Names need an address that requests may be sent to; only the proxy sees it.
+	o.Env = append(o.Env, "SSL_CERT_FILE="+trusted, "FP_ADDRESS=8.8.8.8")
+	return harness.StartWith(t, o)
 }

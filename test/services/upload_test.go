@@ -77,8 +77,13 @@ func (d *drive) put(w http.ResponseWriter, contentRange string, body []byte) {
 	w.WriteHeader(http.StatusPermanentRedirect)
 }
 
-// connectGoogle makes a connection with a service account.
+// connectGoogle makes the connection office with a service account.
 func connectGoogle(t *testing.T, c *harness.Client, service string) {
+	t.Helper()
+	connectGoogleAs(t, c, "office", service)
+}
+
+func connectGoogleAs(t *testing.T, c *harness.Client, name, service string) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -96,7 +101,7 @@ func connectGoogle(t *testing.T, c *harness.Client, service string) {
 		t.Fatal(err)
 	}
 	c.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{
-		"name": "office", "integration": "google", "auth": "service_account", "fields": map[string]any{"key": string(file), "services": service},
+		"name": name, "integration": "google", "auth": "service_account", "fields": map[string]any{"key": string(file), "services": service},
 	})
 }
 

@@ -75,7 +75,7 @@ func (f *files) replace(value any, given map[string]Content) any {
 	switch v := value.(type) {
 	case map[string]any:
 		if name, ok := v["$file"].(string); ok {
-			return f.add(action.NewFile{Name: name, Type: mime.TypeByExtension(path.Ext(name))}, given[name].bytes())
+			return f.add(action.NewFile{Name: name, Type: mime.TypeByExtension(path.Ext(name))}, given[name].Bytes())
 		}
 		for name, member := range v {
 			v[name] = f.replace(member, given)

@@ -67,7 +67,8 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	return strictjson.Decode(data, (*plain)(c))
 }
 
-func (c Content) bytes() []byte { return append([]byte(c.Text), make([]byte, c.Size)...) }
+// Bytes returns the bytes of the file.
+func (c Content) Bytes() []byte { return append([]byte(c.Text), make([]byte, c.Size)...) }
 
 // Failure is how a step fails.
 type Failure struct {
@@ -300,8 +301,12 @@ func (t Test) compare(files *files, output any, err error) error {
 	if err != nil {
 		return err
 	}
-	return equalJSON("the output", got, t.Output)
+	return t.CompareOutput(got)
 }
+
+// CompareOutput compares the output of a step, in which files are described like those of
+// the test, with the expected one.
+func (t Test) CompareOutput(got json.RawMessage) error { return equalJSON("the output", got, t.Output) }
 
 // compare compares how a step or a poll has ended with the failure that is expected, nil for
 // none. A message that is left out can be any.

@@ -89,14 +89,30 @@ func (s *server) exchange(r egress.Request) (Answer, http.Header, error) {
 	}
 	answer := s.exchanges[s.next].Answer
 	s.next++
-	header := http.Header{"Content-Type": {"application/json"}}
-	if answer.JSON == nil {
-		header.Set("Content-Type", "text/plain; charset=utf-8")
+	return answer, answer.header(), nil
+}
+
+func (a Answer) header() http.Header {
+	out := http.Header{"Content-Type": {"application/json"}}
+	if a.JSON == nil {
+		out.Set("Content-Type", "text/plain; charset=utf-8")
 	}
-	for name, value := range answer.Headers {
-		header.Set(name, value)
+	for name, value := range a.Headers {
+		out.Set(name, value)
 	}
-	return answer, header, nil
+	return out
+}
+
+// Send sends the answer.
+func (a Answer) Send(w http.ResponseWriter) error {
+	maps.Copy(w.Header(), a.header())
+	w.WriteHeader(a.status())
+	body := a.body()
+	if len(body) == 0 {
+		return nil // some statuses allow none
+	}
+	_, err := w.Write(body)
+	return err
 }
 
 func (a Answer) status() int {
@@ -118,7 +134,7 @@ func (s *server) check(r egress.Request) error {
 		return fmt.Errorf("it sends a request that is not expected: %s %s", r.Method, r.URL)
 	}
 	want := s.exchanges[s.next].Request
-	if err := want.compare(r); err != nil {
+	if err := want.Compare(r); err != nil {
 		return fmt.Errorf("request %d: %w", s.next+1, err)
 	}
 	return s.checkRecorded(r)
@@ -135,7 +151,7 @@ func (s *server) checkRecorded(r egress.Request) error {
 	want := s.recorded[s.next]
 	sent, err := s.recordings.authenticate(s.integration, s.variables, r)
 	if err == nil {
-		err = want.compare(sent)
+		err = want.Compare(sent)
 	}
 	if got := sent.Header.Get("Authorization"); err == nil && want.header("Authorization") == "" && got != "" {
 		err = fmt.Errorf("there is a header Authorization: %s", got)
@@ -170,8 +186,8 @@ func (want Request) header(name string) string {
 	return ""
 }
 
-// compare compares a request with the expected one.
-func (want Request) compare(r egress.Request) error {
+// Compare compares a request with the expected one. The error says what differs.
+func (want Request) Compare(r egress.Request) error {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return err
