@@ -1,13 +1,16 @@
 package services_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,7 +30,9 @@ type replayed struct {
 // replayedCase is a case of tests.yaml in progress.
 type replayedCase struct {
 	exchanges []replay.Exchange
-	sent      []egress.Request
+	// hook has the requests that register a URL, which come at any time.
+	hook []replay.Exchange
+	sent []egress.Request
 }
 
 // tokens is the answer of all token endpoints.
@@ -37,11 +42,11 @@ const tokens = `{"access_token": "a-token", "token_type": "Bearer", "expires_in"
 const connectionTest = `{"indexes": [{"name": "articles", "host": "articles-4zo0ijk.svc.aped-4627-b74a.pinecone.io"}]}`
 
 // begin makes the hosts of a case answer with its exchanges.
-func (s *replayed) begin(exchanges []replay.Exchange) *replayedCase {
+func (s *replayed) begin(exchanges []replay.Exchange, hook ...replay.Exchange) *replayedCase {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := &replayedCase{exchanges: exchanges}
-	for _, host := range hostsOf(exchanges) {
+	one := &replayedCase{exchanges: exchanges, hook: hook}
+	for _, host := range append(hostsOf(exchanges), hostsOf(hook)...) {
 		s.cases[host] = one
 	}
 	return one
@@ -79,20 +84,49 @@ func (s *replayed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, connectionTest)
 		return
 	}
-	path := strings.Replace(r.URL.EscapedPath(), "/bot"+token+"/", "/{auth}/", 1)
-	path = strings.Replace(path, "/file/bot"+token+"/", "/file/{auth}/", 1)
-	target := "https://" + r.Host + path
+	escaped := strings.Replace(r.URL.EscapedPath(), "/bot"+token+"/", "/{auth}/", 1)
+	escaped = strings.Replace(escaped, "/file/bot"+token+"/", "/file/{auth}/", 1)
+	target := "https://" + r.Host + escaped
 	if r.URL.RawQuery != "" {
 		target += "?" + r.URL.RawQuery
 	}
-	one.sent = append(one.sent, egress.Request{Method: r.Method, URL: target, Header: r.Header, Body: body})
-	if n := len(one.sent); n <= len(one.exchanges) {
-		if err := one.exchanges[n-1].Answer.Send(w); err != nil {
-			panic(err) // it is written to memory
-		}
+	answer, ok := one.answer(egress.Request{Method: r.Method, URL: target, Header: r.Header, Body: body})
+	if !ok {
+		w.WriteHeader(http.StatusTeapot)
 		return
 	}
-	w.WriteHeader(http.StatusTeapot)
+	if err := answer.Send(w); err != nil {
+		panic(err) // it is written to memory
+	}
+}
+
+// answer records a request and returns its answer.
+func (c *replayedCase) answer(sent egress.Request) (replay.Answer, bool) {
+	n := len(c.sent)
+	if n == len(c.exchanges) || !isFor(c.exchanges[n].Request, sent) {
+		if at := slices.IndexFunc(c.hook, func(e replay.Exchange) bool { return registers(e.Request, sent) }); at >= 0 {
+			return c.hook[at].Answer, true
+		}
+	}
+	c.sent = append(c.sent, sent)
+	if n == len(c.exchanges) {
+		return replay.Answer{}, false
+	}
+	return c.exchanges[n].Answer, true
+}
+
+// registers reports whether a request is the expected one about a hook. The tests of hooks
+// can have other settings than those of the trigger.
+func registers(want replay.Request, sent egress.Request) bool {
+	address, _, _ := strings.Cut(sent.URL, "?")
+	return sent.Method == cmp.Or(want.Method, http.MethodGet) && path.Base(address) == path.Base(want.URL) &&
+		slices.Equal(hostsOf([]replay.Exchange{{Request: want}}), hostsOf([]replay.Exchange{{Request: replay.Request{URL: address}}}))
+}
+
+// isFor reports whether a request has the method and the URL of the expected one.
+func isFor(want replay.Request, sent egress.Request) bool {
+	address, _, _ := strings.Cut(sent.URL, "?")
+	return address == want.URL && sent.Method == cmp.Or(want.Method, http.MethodGet)
 }
 
 // compare compares what was sent, by a run, with the exchanges.
@@ -143,6 +177,7 @@ func (c *replayedCase) asInTests(sent egress.Request, want replay.Request, run s
 var (
 	// hashed matches UUIDs and other texts that are made of a key by a hash function.
 	hashed    = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{25}|[0-9a-f]{64})\b`)
+	epoch     = regexp.MustCompile(`\b1[78]\d{8}(\d{3})?\b`)
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 )
 
@@ -157,14 +192,21 @@ func (c *replayedCase) textAsInTests(text, want, run string) string {
 		defer func() { missing = slices.Delete(missing, at, at+1) }()
 		return missing[at]
 	})
+	text = epoch.ReplaceAllStringFunc(text, func(found string) string {
+		for _, one := range epoch.FindAllString(want, -1) {
+			if len(one) == len(found) && isLater(epochTime(found), epochTime(one)) {
+				return one
+			}
+		}
+		return found
+	})
 	return timestamp.ReplaceAllStringFunc(text, func(found string) string {
 		at, err := time.Parse(time.RFC3339, found)
 		if err != nil || strings.Contains(want, found) {
 			return found
 		}
 		for _, one := range timestamp.FindAllString(want, -1) {
-			// The clock of the server began at the time of the tests when the server was started.
-			if then, err := time.Parse(time.RFC3339, one); err == nil && !at.Before(then) && at.Sub(then) < maxDrift {
+			if then, err := time.Parse(time.RFC3339, one); err == nil && isLater(at, then) {
 				return one
 			}
 		}
@@ -172,5 +214,21 @@ func (c *replayedCase) textAsInTests(text, want, run string) string {
 	})
 }
 
-// maxDrift is how much later than in tests it can be.
-const maxDrift = 15 * time.Minute
+// isLater reports whether a time can be one of the tests in a run. The clock of the server
+// began at the time of the tests when the server was started.
+func isLater(at, inTests time.Time) bool {
+	const maxDrift = 15 * time.Minute
+	return !at.Before(inTests) && at.Sub(inTests) < maxDrift
+}
+
+// epochTime returns the time that seconds or milliseconds say.
+func epochTime(text string) time.Time {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	if len(text) > len("1794992400") {
+		return time.UnixMilli(n)
+	}
+	return time.Unix(n, 0)
+}
