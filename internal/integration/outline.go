@@ -137,6 +137,7 @@ func indexed(text []byte) ([]byte, error) {
 	if err := reduce[indexedTrigger](members, "triggers"); err != nil {
 		return nil, err
 	}
+	delete(members, "hooks") // only triggers name them
 	return strictjson.Encode(members)
 }
 
