@@ -22,6 +22,7 @@ func main() {
 	flag.IntVar(&selected.files, "files", 0, "measure only the memory usage while a file of this many MiB passes through two steps")
 	flag.IntVar(&selected.schedules, "schedules", 0, "measure only the CPU time of this many idle schedules")
 	flag.IntVar(&selected.turns, "turns", 0, "compare only the embedded database with one and two nodes on PostgreSQL, in this many rounds")
+	flag.IntVar(&selected.catalog, "catalog", 0, "compare only the start, the memory and the builder with the shipped integrations and with this many more operations")
 	flag.BoolVar(&selected.promises, "promises", false, "measure only the cluster latencies that the documentation guarantees")
 	flag.BoolVar(&selected.neighbors, "neighbors", false, "measure only how a workspace that tries to occupy all capacity affects another")
 	flag.BoolVar(&selected.unfinished, "unfinished", false, "measure only the latency of a tenant beside unfinished bodies of another")
@@ -34,8 +35,8 @@ func main() {
 
 // selection selects a single measurement instead of the whole table.
 type selection struct {
-	waiting, move, files, schedules, turns int
-	promises, neighbors, unfinished        bool
+	waiting, move, files, schedules, turns, catalog int
+	promises, neighbors, unfinished                 bool
 }
 
 // tenants is the number of workspaces that share the load. One more has webhooks.
@@ -64,6 +65,8 @@ func bench(ctx context.Context, length time.Duration, selected selection) (err e
 		return files(ctx, dir, selected.files)
 	case selected.schedules > 0:
 		return schedules(ctx, dir, selected.schedules)
+	case selected.catalog > 0:
+		return catalog(ctx, dir, selected.catalog)
 	case selected.turns > 0:
 		return compareNodes(ctx, dir, selected.turns, length)
 	case selected.promises:

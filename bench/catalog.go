@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// builderRequests are what the builder requests before anything is added or opened.
+var builderRequests = []string{"/v1/actions?limit=100", "/v1/schemas/workflow.json", "/v1/connections?limit=100", "/v1/secrets?limit=100", "/v1/variables?limit=100"}
+
+// catalog compares servers with the shipped integrations and with generated ones that have
+// this many more operations: the time to start, the memory at rest, and what the builder
+// loads.
+func catalog(ctx context.Context, dir string, operations int) error {
+	shipped, err := build(ctx, dir, "./cmd/stepmill")
+	if err != nil {
+		return err
+	}
+	larger, err := buildLarger(ctx, dir, operations)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-34s %9s %9s %14s %14s\n", "catalog", "start ms", "idle MiB", "builder KiB", "picker KiB")
+	for _, one := range []struct{ name, binary string }{{"shipped", shipped}, {fmt.Sprintf("%d more operations", operations), larger}} {
+		if err := catalogRow(ctx, one.name, one.binary, filepath.Join(dir, filepath.Base(one.name)+"-data")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catalogRow measures a server: the median of several starts on the same data.
+func catalogRow(ctx context.Context, name, binary, data string) error {
+	const starts = 9
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", data, "--log-level", "warn"}
+	server, err := start(ctx, binary, args...)
+	if err != nil {
+		return err
+	}
+	key := server.key
+	var took, memory []float64
+	for range starts {
+		if err := server.stop(); err != nil {
+			return err
+		}
+		if server, err = restart(ctx, binary, args...); err != nil {
+			return err
+		}
+		took = append(took, float64(server.ready.Microseconds())/1000)
+		time.Sleep(2 * time.Second) // what is only needed at the start has been released
+		memory = append(memory, server.memory())
+	}
+	builder, err := sizeOf(server, key, builderRequests...)
+	if err != nil {
+		return err
+	}
+	picker, err := sizeOf(server, key, "/v1/integrations?limit=100")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-34s %9.0f %9.1f %14.1f %14.1f\n", name, middle(took), middle(memory), builder, picker)
+	return server.stop()
+}
+
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// sizeOf returns the size of responses, in KiB.
+func sizeOf(server *process, key string, paths ...string) (float64, error) {
+	conn, err := dial(server.address)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.conn.Close() }()
+	size := 0
+	for _, path := range paths {
+		status, body, err := conn.do(newRequest("GET", path, key, ""))
+		if err != nil || status != 200 {
+			return 0, fmt.Errorf("%s: %d %w", path, status, err)
+		}
+		size += len(body)
+	}
+	return float64(size) / 1024, nil
+}
+
+// buildLarger builds the product from a copy of the source with generated integrations.
+func buildLarger(ctx context.Context, dir string, operations int) (string, error) {
+	source := filepath.Join(dir, "source")
+	for _, name := range []string{"cmd", "internal", "integrations", "openapi", "web/dist", "test/generated"} {
+		if err := os.CopyFS(filepath.Join(source, name), os.DirFS(name)); err != nil {
+			return "", err
+		}
+	}
+	files, err := filepath.Glob("web/*.go")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range append(files, "go.mod", "go.sum") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(source, name), text, 0o600); err != nil {
+			return "", err
+		}
+	}
+	if err := generate(filepath.Join(source, "integrations"), operations); err != nil {
+		return "", err
+	}
+	target, err := filepath.Abs(filepath.Join(dir, "larger"))
+	if err != nil {
+		return "", err
+	}
+	for _, args := range [][]string{{"test", "./integrations", "-run", "TestIndex", "-update"}, {"build", "-o", target, "./cmd/stepmill"}} {
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Dir, cmd.Stderr = source, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return "", fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+		}
+	}
+	return target, nil
+}
+
+// template is the integration that is copied: its operations, without the hidden ones, are
+// as many as those of most others.
+const template, templateOperations = "telegram", 18
+
+// generate adds integrations to a folder that have this many operations in all.
+func generate(folder string, operations int) error {
+	for n := range (operations + templateOperations - 1) / templateOperations {
+		id := fmt.Sprintf("copy_%04d", n)
+		if err := os.CopyFS(filepath.Join(folder, id), os.DirFS(filepath.Join(folder, template))); err != nil {
+			return err
+		}
+		manifest := filepath.Join(folder, id, "integration.yaml")
+		text, err := os.ReadFile(manifest)
+		if err != nil {
+			return err
+		}
+		changed, found := strings.CutPrefix(string(text), "id: "+template+"\n")
+		if !found {
+			return errors.New("the manifest does not begin with its id")
+		}
+		if err := os.WriteFile(manifest, []byte("id: "+id+"\n"+changed), fs.FileMode(0o600)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
