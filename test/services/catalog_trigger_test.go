@@ -111,7 +111,7 @@ func firstPolls(tests []replay.TriggerTest) []replay.TriggerTest {
 	var cursor json.RawMessage
 	for more := true; more; {
 		at := slices.IndexFunc(tests, func(test replay.TriggerTest) bool {
-			return test.Error == nil && test.Call == nil && sameCursor(test.Cursor, cursor) && (out == nil || sameJSON(test.Input, out[0].Input))
+			return test.Error == nil && test.Call == nil && sameCursor(test.Cursor, cursor) && (len(out) == 0 || sameJSON(test.Input, out[0].Input))
 		})
 		if at < 0 {
 			return nil
