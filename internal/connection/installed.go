@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -23,9 +24,7 @@ type InstalledApp struct {
 // its manifest; "" if the app does not have it.
 func (a InstalledApp) Verifying(secret integration.Template) (string, error) {
 	values := map[string]string{integration.ClientSecret: a.secrets.ClientSecret}
-	for name, value := range a.secrets.Fields {
-		values[name] = value
-	}
+	maps.Copy(values, a.secrets.Fields)
 	text, _, err := secret.Text(integration.Env{Secret: values})
 	return text, err
 }

@@ -111,7 +111,7 @@ func (f *Fanout) handle(ctx context.Context, call AppCall, _ time.Time) error {
 	case err == nil:
 		return f.calls.store.DeleteAppCall(ctx, call)
 	case ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // the node stops, and the call remains
 	case clock.Now().Sub(call.ReceivedAt) >= maxCallAge:
 		f.log.Warn("a call for an OAuth app could not be handed to all of its triggers", "hook", call.Hook, "error", err)
 		return f.calls.store.DeleteAppCall(ctx, call)
