@@ -13,11 +13,16 @@ import (
 // setAuth adds a way to authenticate for each set of schemes that an operation accepts.
 func (c *converter) setAuth() {
 	var found []requirement
+	added := map[*node]bool{}
 	add := func(list []*node) {
 		for _, one := range list {
-			r, problem := c.requirement(one)
-			if problem != "" {
-				c.note(one, problem)
+			if added[one] {
+				continue
+			}
+			added[one] = true
+			r := c.requirement(one)
+			if r.problem != "" {
+				c.note(one, r.problem)
 				continue
 			}
 			i := slices.IndexFunc(found, func(f requirement) bool { return slices.Equal(f.schemes, r.schemes) })
@@ -114,7 +119,7 @@ func (c *converter) applied(schemes []*scheme) (fields, apply object) {
 	var headers, query, basic object
 	used := names{}
 	for _, taken := range c.base.fields {
-		used[taken.name] = true
+		used[taken.name] = 1
 	}
 	field := func(name, label, help string, secret bool) string {
 		if name == integration.Label || name == integration.Account {

@@ -118,7 +118,7 @@ func (b *builder) addObjectBody(how, kind string, media *node, required bool) er
 		return err
 	}
 	unusable := slices.ContainsFunc(s.members, func(m schemaMember) bool {
-		return isDirective(m.name) || isExpression(m.name) || !isClean(m.name) || m.name == "" || len(m.name) > 200
+		return m.name == "" || len(m.name) > maxMember || isDirective(m.name) || isExpression(m.name) || !isClean(m.name)
 	})
 	switch {
 	case s.alternatives, s.inputType() != "object", len(s.members) == 0, unusable, len(s.members)+b.count > maxInputs:

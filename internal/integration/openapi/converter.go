@@ -38,6 +38,8 @@ type converter struct {
 	id, name string
 	base     baseURL
 	schemes  map[string]*scheme
+	// requirements are those that were read, by where they are.
+	requirements map[*node]requirement
 	// credentials are the headers and parameters that security schemes set.
 	credentials map[string]bool
 	auth        []object

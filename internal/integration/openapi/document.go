@@ -25,13 +25,14 @@ const (
 	maxErrors = 20
 )
 
-// Document is an OpenAPI document.
+// Document is an OpenAPI document. Only one goroutine at a time can use it.
 type Document struct {
 	root       *node
 	yaml       *strictyaml.Document // nil if the document is JSON
 	text       []byte
 	later      bool // than 3.0
 	operations []Operation
+	targets    map[*node]*node // what references lead to, as far as they were followed
 }
 
 // Read reads a document in JSON or YAML. The error is an [integration.Errors].
@@ -39,7 +40,7 @@ func Read(data []byte) (*Document, error) {
 	if len(data) > MaxBytes {
 		return nil, integration.Errors{{Message: fmt.Sprintf("the document is larger than %d MiB", MaxBytes>>20)}}
 	}
-	d := &Document{text: data}
+	d := &Document{text: data, targets: map[*node]*node{}}
 	if err := d.decode(); err != nil {
 		var problems strictjson.Errors
 		if !errors.As(err, &problems) {
@@ -176,7 +177,12 @@ func (d *Document) follow(n *node) (found *node, problem string) {
 		case pointer != "" && pointer[0] != '/':
 			return nil, fmt.Sprintf("%q is no JSON pointer such as #/components/schemas/Order", clip(ref.text, 100))
 		}
-		if n = d.find(pointer); n == nil {
+		target, known := d.targets[ref]
+		if !known { // a pointer can be long, and many can follow it
+			target = d.find(pointer)
+			d.targets[ref] = target
+		}
+		if n = target; n == nil {
 			return nil, fmt.Sprintf("there is nothing at %q", clip(ref.text, 100))
 		}
 	}
@@ -214,7 +220,7 @@ func (d *Document) resolve(n *node) *node {
 }
 
 func (d *Document) findOperations() {
-	used, last := names{}, map[string]int{}
+	used := names{}
 	for _, item := range d.root.get("paths").members() {
 		if strings.HasPrefix(item.name, "x-") {
 			continue
@@ -229,11 +235,7 @@ func (d *Document) findOperations() {
 			o := Operation{
 				ID: id, Method: strings.ToUpper(method), Path: printable(item.name), path: item.name, Deprecated: at.get("deprecated").isTrue(), at: at, on: on,
 			}
-			o.Name = cut(identifier(cmp.Or(id, method+" "+item.name), "operation"), maxName)
-			if last[o.Name]++; used[o.Name] { // many can have the same name
-				o.Name = cut(o.Name, maxName-8) + "_" + strconv.Itoa(last[o.Name])
-			}
-			o.Name = used.unique(o.Name)
+			o.Name = used.unique(identifier(cmp.Or(id, method+" "+item.name), "operation"))
 			named := title(cmp.Or(id, method+" "+item.name))
 			if o.Title = strings.TrimSuffix(plain(at.get("summary").string(), maxSummary), "."); o.Title == "" || utf8.RuneCountInString(o.Title) > maxTitle {
 				o.Title = cmp.Or(named, o.Name) // a summary as long as a description is no title

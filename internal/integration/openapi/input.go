@@ -19,6 +19,10 @@ const (
 	maxPattern = 500
 )
 
+// patternSteps is the cost of a pattern beside that of other parts of a schema: it is
+// compiled for each value that it is compared with.
+const patternSteps = 200
+
 // memberName is the name of a member that an object in an input can have.
 var memberName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
@@ -46,7 +50,9 @@ func (c *converter) input(of []*node, depth int, files bool) (integration.Input,
 			return out, nil, err
 		}
 	}
-	c.setLimits(&out, of[0], s)
+	if err := c.setLimits(&out, of[0], s); err != nil {
+		return out, nil, err
+	}
 	if out.Type == "any" {
 		out.Help = strings.TrimSpace(out.Help + " " + s.forms())
 	}
@@ -133,15 +139,21 @@ func (c *converter) setProperties(out *integration.Input, at *node, s *schema, d
 	return nil
 }
 
-func (c *converter) setLimits(out *integration.Input, at *node, s *schema) {
+func (c *converter) setLimits(out *integration.Input, at *node, s *schema) error {
 	switch out.Type {
 	case "integer", "number":
 		out.Min, out.Max = s.lowest, s.highest
 	case "string":
-		out.Pattern = c.usablePattern(at, s.pattern)
+		if s.values() == nil && s.pattern != "" {
+			if err := c.step(patternSteps); err != nil {
+				return err
+			}
+			out.Pattern = c.usablePattern(at, s.pattern)
+		}
 		out.Help = strings.TrimSpace(out.Help + " " + s.length())
 		out.Format = map[string]string{"email": "email", "uri": "url", "url": "url", "html": "html", "markdown": "markdown"}[s.format]
 	}
+	return nil
 }
 
 // forms says what a value can be that has several forms.
@@ -179,9 +191,6 @@ func (s *schema) length() string {
 
 // usablePattern returns a regular expression, or "" if Go does not have one like it.
 func (c *converter) usablePattern(at *node, pattern string) string {
-	if pattern == "" {
-		return ""
-	}
 	usable := len(pattern) <= maxPattern && !isExpression(pattern) && isClean(pattern)
 	if usable {
 		_, err := regexp.Compile(pattern)

@@ -27,7 +27,7 @@ type builder struct {
 // operation converts an operation. The error is a leftOut, if a manifest cannot have it.
 func (c *converter) operation(o Operation) (*converted, error) {
 	c.count = 0
-	b := &builder{converter: c, operation: o, used: names{integration.LimitInput: true, integration.AllInput: true}}
+	b := &builder{converter: c, operation: o, used: names{integration.LimitInput: 1, integration.AllInput: 1}}
 	if !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, o.Method) {
 		return nil, leftOut{why: "operations do not have the method " + o.Method}
 	}
@@ -59,7 +59,7 @@ func (c *converter) operation(o Operation) (*converted, error) {
 // checkServers reports an operation that is not at the server of the others.
 func (b *builder) checkServers() error {
 	for _, at := range []*node{b.operation.at, b.operation.on} {
-		own := at.get("servers").list()
+		own := firstOf(at.get("servers").list())
 		if len(own) == 0 {
 			continue
 		}
@@ -121,7 +121,7 @@ func rank(in integration.Input) int {
 // name.
 func (b *builder) addInput(in integration.Input, wire, where string) string {
 	name := identifier(wire, "field")
-	if b.used[cut(name, maxName)] {
+	if b.used[cut(name, maxName)] > 0 {
 		name = where + "_" + name
 	}
 	in.Name = b.used.unique(name)

@@ -83,7 +83,7 @@ func (p parameter) input(b *builder) (integration.Input, error) {
 // addParameter adds a parameter of the query or a header.
 func (b *builder) addParameter(p parameter) error {
 	switch {
-	case p.in == "path" || p.isCredential(b.converter):
+	case p.in == "path":
 		return nil
 	case p.in == "cookie" && p.required:
 		return leftOut{p.at, "it needs a cookie"}
@@ -92,6 +92,8 @@ func (b *builder) addParameter(p parameter) error {
 		return nil
 	case p.in != "query" && p.in != "header":
 		return b.withoutParameter(p, fmt.Sprintf("there are no parameters in %q", clip(p.in, 40)))
+	case p.isCredential(b.converter):
+		return nil
 	case p.name == "" || len(p.name) > 200 || !isClean(p.name) || isExpression(p.name) || isDirective(p.name):
 		return b.withoutParameter(p, "its name cannot be used")
 	case p.in == "header" && !isHeader(p.name):

@@ -10,6 +10,7 @@ import (
 const (
 	maxSchemaDepth = 24
 	maxSchemaParts = 400
+	maxMember      = 200 // bytes of a name
 )
 
 var errTooComplex = errors.New("is too complex: it combines too many schemas, or refers to itself")
@@ -91,7 +92,7 @@ func (c *converter) collect(s *schema, n *node, depth int) error {
 		return nil // true or false, or missing
 	}
 	s.parts++
-	if err := c.step(1 + len(n.get("properties").members()) + len(n.get("required").list()) + len(n.get("enum").list())); err != nil {
+	if err := c.step(1 + partsOf(n)); err != nil {
 		return err
 	}
 	if depth > maxSchemaDepth || s.parts > maxSchemaParts {
@@ -118,6 +119,15 @@ func (c *converter) collect(s *schema, n *node, depth int) error {
 	}
 	s.add(n)
 	return nil
+}
+
+// partsOf returns the number of parts of a schema that are read with it.
+func partsOf(n *node) int {
+	parts := len(n.get("properties").members())
+	for _, keyword := range []string{"required", "enum", "type", "allOf", "oneOf", "anyOf"} {
+		parts += len(n.get(keyword).list())
+	}
+	return parts
 }
 
 // values returns the only values of the schema, nil if there are others.
@@ -160,7 +170,7 @@ func (s *schema) add(n *node) {
 	s.readOnly = s.readOnly || n.get("readOnly").isTrue()
 	s.deprecated = s.deprecated || n.get("deprecated").isTrue()
 	for _, one := range n.get("required").list() {
-		if name := one.string(); !s.required[name] {
+		if name := one.string(); len(name) <= maxMember && !s.required[name] {
 			s.required[name] = true
 			s.demanded = append(s.demanded, one)
 		}

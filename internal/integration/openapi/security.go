@@ -21,7 +21,7 @@ type scheme struct {
 
 // readSchemes reads the security schemes.
 func (c *converter) readSchemes() {
-	c.schemes, c.credentials = map[string]*scheme{}, map[string]bool{}
+	c.schemes, c.credentials, c.requirements = map[string]*scheme{}, map[string]bool{}, map[*node]requirement{}
 	for _, one := range c.document.root.get("components").get("securitySchemes").members() {
 		at := c.document.resolve(one)
 		s := &scheme{name: one.name, at: at, help: plain(at.get("description").string(), maxHelp)}
@@ -98,21 +98,32 @@ type requirement struct {
 	at      *node
 	schemes []*scheme
 	scopes  []string
+	problem string // why no connection has it
 }
 
-func (c *converter) requirement(at *node) (requirement, string) {
-	out := requirement{at: at}
-	for _, member := range firstOf(at.members()) {
+// requirement reads a requirement. Many operations can share one.
+func (c *converter) requirement(at *node) requirement {
+	known, ok := c.requirements[at]
+	if !ok {
+		known.at = at
+		known.problem = c.readRequirement(&known)
+		c.requirements[at] = known
+	}
+	return known
+}
+
+func (c *converter) readRequirement(out *requirement) (problem string) {
+	for _, member := range firstOf(out.at.members()) {
 		s := c.schemes[member.name]
 		switch {
 		case s == nil:
-			return out, fmt.Sprintf("there is no security scheme %q", clip(member.name, 60))
+			return fmt.Sprintf("there is no security scheme %q", clip(member.name, 60))
 		case s.kind == "":
-			return out, fmt.Sprintf("connections cannot have the security scheme %q: %s", clip(member.name, 60), s.problem)
+			return fmt.Sprintf("connections cannot have the security scheme %q: %s", clip(member.name, 60), s.problem)
 		}
 		out.schemes = append(out.schemes, s)
 		for _, scope := range firstOf(member.list()) {
-			if text := scope.string(); isScope(text) && !slices.Contains(out.scopes, text) {
+			if text := scope.string(); isScope(text) && len(out.scopes) < maxAlternatives && !slices.Contains(out.scopes, text) {
 				out.scopes = append(out.scopes, text)
 			}
 		}
@@ -124,14 +135,14 @@ func (c *converter) requirement(at *node) (requirement, string) {
 			place = "header authorization"
 		}
 		if seen[place] {
-			return out, "these security schemes use the same header or parameter"
+			return "these security schemes use the same header or parameter"
 		}
 		seen[place] = true
 	}
 	if len(out.schemes) > 1 && slices.ContainsFunc(out.schemes, func(s *scheme) bool { return !slices.Contains([]string{"api_key", "bearer", "basic"}, s.kind) }) {
-		return out, "connections cannot combine these security schemes"
+		return "connections cannot combine these security schemes"
 	}
-	return out, ""
+	return ""
 }
 
 func isScope(text string) bool {
@@ -142,11 +153,9 @@ func isScope(text string) bool {
 func (c *converter) checkSecurity(o Operation) string {
 	problem := ""
 	for _, one := range c.security(o) {
-		_, why := c.requirement(one)
-		if why == "" {
+		if problem = c.requirement(one).problem; problem == "" {
 			return ""
 		}
-		problem = why
 	}
 	return problem
 }

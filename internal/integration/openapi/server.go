@@ -86,9 +86,9 @@ func (c *converter) useServer(text string, variables *node) bool {
 	authority, path, hasPath := strings.Cut(rest, "/")
 	path = strings.Trim(path, "/")
 	b := baseURL{}
-	used := names{"label": true, "account": true}
+	used := names{"label": 1, "account": 1}
 	for _, name := range reservedFields() {
-		used[name] = true
+		used[name] = 1
 	}
 	b.host = b.insert(authority, variables, used, hostField)
 	b.example = inExpressions.ReplaceAllString(b.host, "example")

@@ -60,6 +60,9 @@ func plain(text string, most int) string {
 // clip shortens text to at most so many characters, at the end of a sentence or a word if
 // there is one.
 func clip(text string, most int) string {
+	if enough := (most + 1) * utf8.UTFMax; len(text) > enough { // the rest cannot matter
+		text = text[:enough]
+	}
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
@@ -116,17 +119,20 @@ func title(name string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// names are names in use.
-type names map[string]bool
+// names are names in use, each with the last number that it, or its beginning, was followed
+// by.
+type names map[string]int
 
-// unique returns a name that is not in use and not too long, and takes it.
+// unique returns a name that is not in use and not too long, and takes it. No number is
+// tried twice, because many things can have the same name, or names that begin alike.
 func (n names) unique(name string) string {
+	const suffix = 8 // characters
 	out := cut(name, maxName)
-	for i := 2; n[out]; i++ {
-		suffix := "_" + strconv.Itoa(i)
-		out = cut(name, maxName-len(suffix)) + suffix
+	for stem := cut(name, maxName-suffix); n[out] > 0; {
+		n[stem] = max(n[stem], 1) + 1
+		out = stem + "_" + strconv.Itoa(n[stem])
 	}
-	n[out] = true
+	n[out] = 1
 	return out
 }
 
