@@ -161,6 +161,8 @@ func TestLeftOut(t *testing.T) {
 		"a pattern":            {`"/a": {"get": {"operationId": "a", "parameters": [{"name": "c", "in": "query", "schema": {"type": "string", "pattern": "(?=a)"}}]}}`, "the pattern is left out"},
 		"an enum":              {`"/a": {"get": {"operationId": "a", "parameters": [{"name": "c", "in": "query", "schema": {"type": "string", "enum": ["${{ secret.key }}"]}}]}}`, "the values to choose from are left out"},
 		"a default":            {`"/a": {"get": {"operationId": "a", "parameters": [{"name": "c", "in": "query", "schema": {"type": "string", "default": "${{ secret.key }}"}}]}}`, "the default is left out"},
+		"a member's name":      {`"/a": {"get": {"operationId": "a", "parameters": [{"name": "f", "in": "query", "schema": {"properties": {"b": {"type": "string"}}}}, {"name": "b", "in": "query"}]}}`, "/parameters/1: the parameter is left out: a member of another parameter has this name"},
+		"a parameter's name":   {`"/a": {"get": {"operationId": "a", "parameters": [{"name": "b", "in": "query"}, {"name": "f", "in": "query", "schema": {"properties": {"b": {"type": "string"}}}}]}}`, `/parameters/1: the member "b" is not sent: a parameter of the query has this name`},
 		"a path parameter":     {`"/a/{b}": {"get": {"operationId": "a"}}`, `does not describe the parameter "b" of the path`},
 	} {
 		result, err := openapi.Convert([]byte(document("{"+good+tc.paths+"}", "{}")), openapi.Options{})

@@ -106,6 +106,9 @@ func (b *builder) addParameter(p parameter) error {
 	if p.in == "query" && in.Type == "object" && p.style == "form" && p.explode && !p.content {
 		return b.addExploded(p, in)
 	}
+	if p.in == "query" && b.hasQuery(p.name) {
+		return b.withoutParameter(p, "a member of another parameter has this name")
+	}
 	input := "input." + b.addInput(in, p.name, p.in)
 	value := "${{ " + expression(input, in, p.style, p.explode, p.content) + " }}"
 	if p.in == "header" {
@@ -157,12 +160,17 @@ func (b *builder) addExploded(p parameter, in integration.Input) error {
 	input := "input." + b.addInput(in, p.name, p.in)
 	for i := range in.Properties {
 		name := in.Properties[i].Name
-		if slices.ContainsFunc(b.query, func(m member) bool { return m.name == name }) {
+		if b.hasQuery(name) || b.credentials["query "+strings.ToLower(name)] {
+			b.note(p.at, fmt.Sprintf("the member %q is not sent: a parameter of the query has this name", name))
 			continue
 		}
 		b.query.set(name, "${{ "+input+"["+strconv.Quote(name)+"] }}")
 	}
 	return nil
+}
+
+func (b *builder) hasQuery(name string) bool {
+	return slices.ContainsFunc(b.query, func(m member) bool { return m.name == name })
 }
 
 // expression returns the expression for the value of a parameter or of a field in a form.
