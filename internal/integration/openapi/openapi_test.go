@@ -150,6 +150,7 @@ func TestLeftOut(t *testing.T) {
 		"a body of GET":        {`"/a": {"get": {"operationId": "a", "requestBody": {"required": true, "content": {"application/json": {}}}}}`, "it needs a body, which GET does not have"},
 		"a query in the path":  {`"/a?b=c": {"get": {"operationId": "a"}}`, "its path has a query or a fragment"},
 		"an expression":        {`"/a/${{ input.x }}": {"get": {"operationId": "a"}}`, "its path is not valid"},
+		"an escape":            {`"/a/${b}": {"get": {"operationId": "a"}}`, "its path is not valid"},
 		"dots":                 {`"/a/../b": {"get": {"operationId": "a"}}`, "its path is not valid"},
 		"a brace":              {`"/a/{b": {"get": {"operationId": "a"}}`, "its path has a brace"},
 		"another server":       {`"/a": {"get": {"operationId": "a", "servers": [{"url": "https://other.example"}]}}`, "it is at another server"},
@@ -202,4 +203,38 @@ func manyPaths(n int) string {
 		out = append(out, fmt.Sprintf(`"/%d": {}`, i))
 	}
 	return strings.Join(out, ",")
+}
+
+// The base URL is that of the first server that can be one. What people enter for its
+// variables cannot complete a host to another one, and no default becomes an expression.
+func TestServerURLs(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ url, variables, want string }{
+		{"https://API.Shop.example:8443/V1/", `{}`, "https://api.shop.example:8443/V1"},
+		{"https://{a}.Shop.example/{b}", `{"a": {"default": "eu"}, "b": {"default": "v1"}}`, "https://${{ connection.a }}.shop.example/${{ connection.b }}"},
+		{"https://{a}", `{"a": {"default": "shop.example"}}`, "https://${{ connection.a }}"},
+		{"{a}://shop.example", `{"a": {"default": "http", "enum": ["http", "https"]}}`, "https://shop.example"},
+		{"https://shop.example{a}", `{"a": {"default": "/v1"}}`, "https://shop.example/v1"},
+		{"https://shop.example/{a}/b", `{"a": {"default": "/v1/a/"}}`, "https://shop.example/v1/a/b"},
+		{"{a}/b", `{"a": {"default": "https://shop.example/"}}`, "https://shop.example/b"},
+		{"https://shop{a}", `{"a": {"default": ".example"}}`, "https://shop.example"},
+		{"https://api.{a}", `{"a": {"default": "shop.example"}}`, "https://api.shop.example"},
+		{"https://api.{a}", `{"a": {"default": "a.example", "enum": ["a.example", "b.example"]}}`, "https://api.${{ connection.a }}"},
+		{"https://{a}.shop.example/{b}", `{"a": {"default": "eu"}, "b": {"default": "v1/${{ connection.a }}"}}`, ""},
+		{"https://{a}.shop.example/${b}", `{"a": {"default": "eu"}, "b": {"default": "v1"}}`, ""},
+		{"https://shop.example/{a}", `{"a": {"default": "a/b?c=d"}}`, ""},
+	} {
+		text := `{"openapi": "3.1.0", "info": {}, "servers": [{"url": "` + tc.url + `", "variables": ` + tc.variables + `}],
+"paths": {"/a": {"get": {"servers": [{"url": "` + tc.url + `"}]}}}}`
+		result, err := openapi.Convert([]byte(text), openapi.Options{})
+		if err != nil {
+			if problem, ok := errors.AsType[*openapi.OptionError](err); tc.want != "" || !ok || problem.Option != "server" {
+				t.Errorf("%s: %v", tc.url, err)
+			}
+			continue
+		}
+		if got := parse(t, result.Manifest).BaseURL.Source(); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.url, got, tc.want)
+		}
+	}
 }

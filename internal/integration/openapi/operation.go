@@ -63,7 +63,10 @@ func (b *builder) checkServers() error {
 		if len(own) == 0 {
 			continue
 		}
-		same := func(n *node) bool { return strings.TrimSuffix(n.get("url").string(), "/") == b.base.text }
+		same := func(n *node) bool {
+			given := strings.TrimSuffix(n.get("url").string(), "/")
+			return given == b.base.text || given == strings.TrimSuffix(b.base.source, "/")
+		}
 		if !slices.ContainsFunc(own, same) {
 			return leftOut{own[0], "it is at another server: convert it on its own, with that server"}
 		}
@@ -136,7 +139,7 @@ func (b *builder) addPath(parameters []parameter) error {
 	plainPath := inBraces.ReplaceAllString(source, "x")
 	_, err := url.Parse("https://example.com" + plainPath)
 	switch {
-	case !strings.HasPrefix(source, "/"), err != nil, !isClean(source), isExpression(source), hasDots(plainPath), len(source) > 1000:
+	case !strings.HasPrefix(source, "/"), err != nil, !isClean(source), strings.Contains(source, "${"), hasDots(plainPath), len(source) > 1000:
 		return leftOut{b.operation.on, "its path is not valid"}
 	case strings.ContainsAny(plainPath, "?#"):
 		return leftOut{b.operation.on, "its path has a query or a fragment"}

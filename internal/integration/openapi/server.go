@@ -13,6 +13,7 @@ import (
 // baseURL is where the API is, with expressions in place of variables.
 type baseURL struct {
 	text    string
+	source  string // in the document
 	host    string
 	example string // the host, without expressions
 	fields  object // of the connection, for the variables
@@ -60,6 +61,9 @@ func (c *converter) setBase() error {
 		if !c.useServer(server.get("url").string(), server.get("variables")) {
 			continue
 		}
+		if text := server.get("url").string(); insertPaths(text, server.get("variables")) != text {
+			c.note(server, "a variable whose default has a slash is no field of connections: the URL has its default")
+		}
 		if len(servers) > 1 {
 			c.note(server, fmt.Sprintf("of %d servers this one is used: give another one as the server if you need it", len(servers)))
 		}
@@ -70,22 +74,25 @@ func (c *converter) setBase() error {
 
 // useServer makes the base URL of the URL of a server, and reports whether that is possible.
 func (c *converter) useServer(text string, variables *node) bool {
-	if !isClean(text) || isExpression(text) || len(text) > 500 || strings.ContainsAny(text, " ?#@\\") {
+	if !isPlainURL(text) {
 		return false
 	}
+	b := baseURL{source: text}
 	if name, rest, ok := strings.Cut(text, "://"); ok && strings.HasPrefix(name, "{") {
 		variable := variables.get(strings.Trim(name, "{}"))
 		if values := variable.get("enum").list(); variable.get("default").string() == "https" || slices.ContainsFunc(values, func(n *node) bool { return n.string() == "https" }) {
 			text = "https://" + rest
 		}
 	}
+	if text = insertPaths(text, variables); !isPlainURL(text) {
+		return false
+	}
 	scheme, rest, _ := strings.Cut(text, "://")
 	if !strings.EqualFold(scheme, "https") {
 		return false
 	}
 	authority, path, hasPath := strings.Cut(rest, "/")
-	path = strings.Trim(path, "/")
-	b := baseURL{}
+	authority, path = lowerHost(authority), strings.Trim(path, "/")
 	used := names{"label": 1, "account": 1}
 	for _, name := range reservedFields() {
 		used[name] = 1
@@ -105,6 +112,38 @@ func (c *converter) useServer(text string, variables *node) bool {
 	}
 	c.base = b
 	return true
+}
+
+// isPlainURL reports whether the URL of a server has only parts that base URLs have, and
+// nothing that would be an expression.
+func isPlainURL(text string) bool {
+	return isClean(text) && len(text) <= 500 && !strings.Contains(text, "${") && !strings.ContainsAny(text, " ?#@\\")
+}
+
+// insertPaths puts the defaults of variables that have a slash in their place. What people
+// enter for such a variable would become a part of the host, or of a segment.
+func insertPaths(text string, variables *node) string {
+	return inBraces.ReplaceAllStringFunc(text, func(name string) string {
+		standard := variables.get(strings.Trim(name, "{}")).get("default").string()
+		switch {
+		case !strings.Contains(standard, "/") || len(standard) > 500:
+			return name
+		case strings.Contains(text, "/"+name):
+			return strings.Trim(standard, "/")
+		}
+		return strings.TrimSuffix(standard, "/")
+	})
+}
+
+// lowerHost returns a host in lower case, without its variables.
+func lowerHost(text string) string {
+	var out strings.Builder
+	last := 0
+	for _, at := range inBraces.FindAllStringIndex(text, -1) {
+		out.WriteString(strings.ToLower(text[last:at[0]]) + text[at[0]:at[1]])
+		last = at[1]
+	}
+	return out.String() + strings.ToLower(text[last:])
 }
 
 var inExpressions = regexp.MustCompile(`\$\{\{[^}]*\}\}`)
@@ -182,6 +221,8 @@ func hostField(variable *node, before, after string) (object, string) {
 		if !slices.Contains(values, standard) {
 			standard = ""
 		}
+	case after == "" && before != "" && !strings.HasSuffix(before, "."), before != "" && strings.Contains(standard, "."):
+		return nil, standard // the end of a domain, which people must not complete to another one
 	case before == "" && (after == "" || strings.HasPrefix(after, ":")):
 		out.set("format", "host")
 		if !isHostName(standard) {
@@ -202,16 +243,12 @@ func hostField(variable *node, before, after string) (object, string) {
 	return out, ""
 }
 
-// pathField is the field for a variable in the path of a server. One whose default has
-// several segments is written as it is.
+// pathField is the field for a variable in the path of a server.
 func pathField(variable *node, _, _ string) (object, string) {
 	standard := variable.get("default").string()
 	values := choices(variable, pathText)
-	switch {
-	case len(values) == 1:
+	if len(values) == 1 {
 		return nil, values[0]
-	case strings.Contains(standard, "/"):
-		return nil, strings.Trim(standard, "/")
 	}
 	var out object
 	if out.set("enum", values); values == nil {
