@@ -150,10 +150,7 @@ func (b *builder) addMember(members *object, m schemaMember, how string, media *
 	}
 	in.Required = of.required[m.name]
 	if value := s.constant; value != nil && in.Required && value.kind < kindList && value.kind != kindNull && in.Enum != nil {
-		members.set(m.name, value.json())
-		if value.json() == false {
-			*members = append(*members, member{m.name, false})
-		}
+		*members = append(*members, member{m.name, value.json()}) // also false and ""
 		return nil
 	}
 	b.setSamples(&in, m.schemas[0], s)

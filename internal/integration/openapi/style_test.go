@@ -93,8 +93,8 @@ func TestBodies(t *testing.T) {
 			"application/x-www-form-urlencoded", "c=3",
 		},
 		"a constant": {
-			`"application/json": {"schema": {"required": ["type", "on"], "properties": {"type": {"type": "string", "const": "card"}, "on": {"const": false, "type": "boolean"}, "id": {"type": "integer", "readOnly": true}}}}`,
-			"application/json", `{"on":false,"type":"card"}`,
+			`"application/json": {"schema": {"required": ["type", "on", "no"], "properties": {"type": {"type": "string", "const": "card"}, "no": {"const": ""}, "on": {"const": false, "type": "boolean"}, "id": {"type": "integer", "readOnly": true}}}}`,
+			"application/json", `{"no":"","on":false,"type":"card"}`,
 		},
 		"JSON of another type": {`"application/merge-patch+json": {"schema": {"properties": {"a": {"type": ["string", "null"]}}}}`, "application/merge-patch+json", `{"a":"text"}`},
 		"a list":               {`"application/json": {"schema": {"type": "array", "items": {"type": "string"}}}`, "application/json", `["text"]`},
