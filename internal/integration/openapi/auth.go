@@ -170,7 +170,7 @@ func (c *converter) addOAuth(r requirement, used names) {
 		authorize, isURL := c.endpoint(flow.get("authorizationUrl"))
 		token, hasToken := c.endpoint(flow.get("tokenUrl"))
 		if !hasToken || name == "authorizationCode" && !isURL {
-			c.note(flow, "this flow is left out: its endpoints must be https URLs, with hosts in lower case and without variables")
+			c.note(flow, "this flow is left out: its endpoints must be https URLs without variables")
 			continue
 		}
 		entry := object{{"id", used.unique(identifier(s.name, "oauth"))}, {"kind", "oauth2"}}
@@ -227,6 +227,7 @@ func (c *converter) endpoint(at *node) (string, bool) {
 	if base, err := url.Parse(c.base.text); u.Host == "" && err == nil && c.base.first == "" {
 		u = base.ResolveReference(u)
 	}
+	u.Host = strings.ToLower(u.Host)
 	if u.Scheme != "https" || u.User != nil || u.Fragment != "" || !isHostName(u.Host) {
 		return "", false
 	}

@@ -40,7 +40,7 @@ type converter struct {
 	schemes  map[string]*scheme
 	// requirements are those that were read, by where they are.
 	requirements map[*node]requirement
-	// credentials are the headers and parameters that security schemes set.
+	// credentials are the headers and parameters that connections set.
 	credentials map[string]bool
 	auth        []object
 	operations  []converted
@@ -124,6 +124,7 @@ func (c *converter) convert(chosen []Operation) error {
 		return err
 	}
 	c.readSchemes()
+	c.findCredentials(chosen)
 	for _, o := range c.document.operations {
 		if o.Deprecated && len(c.options.Operations) == 0 {
 			c.note(o.at, o.Name+" is left out because it is deprecated: choose it by its name if you need it")

@@ -238,3 +238,36 @@ func TestServerURLs(t *testing.T) {
 		}
 	}
 }
+
+// What a document requires to authenticate is a way to authenticate once, and no input.
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	const (
+		schemes = `{"securitySchemes": {"k": {"type": "apiKey", "in": "query", "name": "token"}, "b": {"type": "http", "scheme": "bearer"},
+"o": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "https://Auth.Shop.example/token?v=1", "scopes": {}}}}}}`
+		token = `"parameters": [{"name": "token", "in": "query", "required": true}]`
+	)
+	for name, tc := range map[string]struct{ paths, auth, inputs, note string }{
+		"in any order": {`"/a": {"get": {"security": [{"b": [], "k": []}], ` + token + `}}, "/b": {"get": {"security": [{"k": [], "b": []}]}}`, "api_key", "", ""},
+		"not required": {`"/a": {"get": {"security": [{"b": []}], ` + token + `}}`, "bearer", "token", ""},
+		"OAuth":        {`"/a": {"get": {"security": [{"o": []}]}}`, "oauth2", "", ""},
+		"a header":     {`"/a": {"get": {"parameters": [{"name": "authorization", "in": "header"}], "security": []}}, "/b": {"get": {"security": [{"b": []}]}}`, "bearer", "", "/parameters/0: the header is left out, because connections set it"},
+	} {
+		result, err := openapi.Convert([]byte(document("{"+tc.paths+"}", schemes)), openapi.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		i := parse(t, result.Manifest)
+		var kinds, inputs []string
+		for _, a := range i.Connection.Auth {
+			kinds = append(kinds, a.Kind)
+		}
+		for _, in := range i.Operations()[0].Input {
+			inputs = append(inputs, in.Name)
+		}
+		if got := strings.Join(kinds, " "); got != tc.auth || strings.Join(inputs, " ") != tc.inputs || !strings.Contains(fmt.Sprint(result.Notes), tc.note) {
+			t.Errorf("%s: got %s with the inputs %s, want %s with %s\n%v", name, got, inputs, tc.auth, tc.inputs, result.Notes)
+		}
+	}
+}

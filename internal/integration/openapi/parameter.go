@@ -93,6 +93,9 @@ func (b *builder) addParameter(p parameter) error {
 	case p.in != "query" && p.in != "header":
 		return b.withoutParameter(p, fmt.Sprintf("there are no parameters in %q", clip(p.in, 40)))
 	case p.isCredential(b.converter):
+		if p.in == "header" && strings.EqualFold(p.name, "Authorization") && len(b.security(b.operation)) == 0 {
+			b.note(p.at, "the header is left out, because connections set it, but no security scheme says what it has: add a way to authenticate to auth")
+		}
 		return nil
 	case p.name == "" || len(p.name) > 200 || !isClean(p.name) || isExpression(p.name) || isDirective(p.name):
 		return b.withoutParameter(p, "its name cannot be used")

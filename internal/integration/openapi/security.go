@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 // scheme is a security scheme of a document.
 type scheme struct {
 	name    string
+	order   int // in the document
 	at      *node
 	kind    string // api_key, bearer, basic, digest, oauth2 or client_certificate; "" if connections have none like it
 	problem string // why
@@ -21,13 +23,31 @@ type scheme struct {
 
 // readSchemes reads the security schemes.
 func (c *converter) readSchemes() {
-	c.schemes, c.credentials, c.requirements = map[string]*scheme{}, map[string]bool{}, map[*node]requirement{}
+	c.schemes, c.requirements = map[string]*scheme{}, map[*node]requirement{}
 	for _, one := range c.document.root.get("components").get("securitySchemes").members() {
 		at := c.document.resolve(one)
-		s := &scheme{name: one.name, at: at, help: plain(at.get("description").string(), maxHelp)}
+		s := &scheme{name: one.name, order: len(c.schemes), at: at, help: plain(at.get("description").string(), maxHelp)}
 		s.kind, s.problem = s.classify()
 		c.schemes[one.name] = s
-		if s.kind == "api_key" {
+	}
+}
+
+// findCredentials finds the headers and parameters that connections set: those of the
+// schemes that operations require, or of all if none requires any.
+func (c *converter) findCredentials(chosen []Operation) {
+	required := map[*scheme]bool{}
+	for _, o := range chosen {
+		for _, one := range c.security(o) {
+			if r := c.requirement(one); r.problem == "" {
+				for _, s := range r.schemes {
+					required[s] = true
+				}
+			}
+		}
+	}
+	c.credentials = map[string]bool{}
+	for _, s := range c.schemes {
+		if s.kind == "api_key" && (required[s] || len(required) == 0) {
 			c.credentials[s.in+" "+strings.ToLower(s.key)] = true
 		}
 	}
@@ -128,6 +148,8 @@ func (c *converter) readRequirement(out *requirement) (problem string) {
 			}
 		}
 	}
+	// The same schemes in another order are the same requirement.
+	slices.SortFunc(out.schemes, func(x, y *scheme) int { return cmp.Compare(x.order, y.order) })
 	seen := map[string]bool{}
 	for _, s := range out.schemes {
 		place := strings.ToLower(s.in + " " + s.key)
