@@ -18,6 +18,9 @@ func (b *builder) addAnswer() {
 	}
 	content := b.answerContent()
 	if len(content) == 0 {
+		if b.operation.Method == http.MethodGet {
+			b.note(b.operation.at, "the document does not describe the answer, so its body is not read: set response if it has one")
+		}
 		b.response = integration.ResponseNone
 		return
 	}

@@ -252,6 +252,7 @@ func TestCredentials(t *testing.T) {
 		"not required": {`"/a": {"get": {"security": [{"b": []}], ` + token + `}}`, "bearer", "token", ""},
 		"OAuth":        {`"/a": {"get": {"security": [{"o": []}]}}`, "oauth2", "", ""},
 		"a header":     {`"/a": {"get": {"parameters": [{"name": "authorization", "in": "header"}], "security": []}}, "/b": {"get": {"security": [{"b": []}]}}`, "bearer", "", "/parameters/0: the header is left out, because connections set it"},
+		"no answer":    {`"/a": {"get": {"security": [{"b": []}]}}`, "bearer", "", "/paths/~1a/get: the document does not describe the answer"},
 	} {
 		result, err := openapi.Convert([]byte(document("{"+tc.paths+"}", schemes)), openapi.Options{})
 		if err != nil {
