@@ -93,13 +93,25 @@ func Convert(data []byte, options Options) (*Result, error) {
 // Operations returns the operations of the document, in its order.
 func (d *Document) Operations() []Operation { return slices.Clone(d.operations) }
 
+// Limits on the choice of operations.
+const (
+	maxMatches = 5_000_000 // of a name or a pattern with an operation
+	maxWanted  = 300       // characters of a name or a pattern
+)
+
 // choose returns the operations that the options choose.
 func (d *Document) choose(options Options) ([]Operation, error) {
 	if len(options.Operations) == 0 {
 		return slices.DeleteFunc(d.Operations(), func(o Operation) bool { return o.Deprecated }), nil
 	}
+	if len(options.Operations)*len(d.operations) > maxMatches {
+		return nil, &OptionError{"operations", "has too many names for a document of this size: use patterns such as orders_*"}
+	}
 	chosen := map[string]bool{}
 	for _, wanted := range options.Operations {
+		if len(wanted) > maxWanted {
+			return nil, &OptionError{"operations", fmt.Sprintf("%q is longer than %d characters", clip(wanted, 60), maxWanted)}
+		}
 		found, deprecated := false, false
 		for _, o := range d.operations {
 			matches, err := path.Match(wanted, o.Name)

@@ -84,6 +84,8 @@ func TestOptions(t *testing.T) {
 		"a category":               {pets, openapi.Options{Category: "pets"}, "category", "must be one of ai, commerce"},
 		"an operation":             {pets, openapi.Options{Operations: []string{"list_pet"}}, "operations", `no operation "list_pet" (did you mean "list_pets"?)`},
 		"a pattern":                {pets, openapi.Options{Operations: []string{"[a"}}, "operations", "is not a pattern"},
+		"a long pattern":           {pets, openapi.Options{Operations: []string{strings.Repeat("a", 301)}}, "operations", "is longer than 300 characters"},
+		"many patterns":            {pets, openapi.Options{Operations: make([]string, 1_000_000)}, "operations", "has too many names"},
 		"deprecated operations":    {pets, openapi.Options{Operations: []string{"delete_*"}}, "operations", "fits deprecated operations only"},
 		"a test":                   {pets, openapi.Options{Test: "list_cats"}, "test", `no operation "list_cats"`},
 		"a test with input":        {pets, openapi.Options{Test: "get_pet"}, "test", "must be a GET that returns JSON and needs no input"},
