@@ -83,7 +83,7 @@ func (c *converter) located() []Note {
 	places := c.document.places(pointers)
 	out := make([]Note, 0, len(given)+1)
 	for i, n := range given {
-		one := Note{Pointer: printable(pointers[i]), Message: n.message}
+		one := Note{Pointer: shownPointer(pointers[i]), Message: n.message}
 		if pointers[i] != "" {
 			one.Line, one.Column = places[i].Line, places[i].Column
 		}

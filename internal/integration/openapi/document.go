@@ -87,7 +87,7 @@ func (d *Document) decode() error {
 // errorf returns an error about a value.
 func (d *Document) errorf(at *node, format string, args ...any) integration.Errors {
 	places := d.places([]string{at.pointer()})
-	return integration.Errors{{Line: places[0].Line, Column: places[0].Column, Pointer: printable(at.pointer()), Message: fmt.Sprintf(format, args...)}}
+	return integration.Errors{{Line: places[0].Line, Column: places[0].Column, Pointer: shownPointer(at.pointer()), Message: fmt.Sprintf(format, args...)}}
 }
 
 // places returns where in the document values are.
@@ -157,7 +157,7 @@ func (d *Document) checkReferences() error {
 	}
 	var out integration.Errors
 	for i, place := range d.places(pointers) {
-		out = append(out, &integration.Error{Line: place.Line, Column: place.Column, Pointer: printable(pointers[i]), Message: found[i].message})
+		out = append(out, &integration.Error{Line: place.Line, Column: place.Column, Pointer: shownPointer(pointers[i]), Message: found[i].message})
 	}
 	return out
 }

@@ -114,6 +114,28 @@ func TestHostileSharing(t *testing.T) {
 	})
 }
 
+// A note has a short pointer, however long that of its place is.
+func TestLongPlaces(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("k", 1000)
+	result, err := openapi.Convert([]byte(document(
+		`{"/a": {"get": {"parameters": [{"name": "a", "in": "query", "style": "deepObject", "schema": {"$ref": "#/components`+strings.Repeat("/"+name, 50)+`"}}]}}}`,
+		strings.Repeat(`{"`+name+`": `, 50)+`{"properties": {"p": {"type": "string", "pattern": "(?=a)"}}}`+strings.Repeat("}", 50))), openapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	isNoted := false
+	for _, note := range result.Notes {
+		isNoted = isNoted || strings.Contains(note.Message, "the pattern is left out") && note.Line == 2
+		if len(note.Pointer) > 1100 {
+			t.Errorf("the pointer has %d bytes", len(note.Pointer))
+		}
+	}
+	if !isNoted {
+		t.Errorf("the notes are %v", result.Notes)
+	}
+}
+
 // alike returns a document whose operations have names that begin alike, each name twice.
 func alike() string {
 	var paths []string

@@ -175,6 +175,9 @@ func printable(text string) string {
 	}, text)
 }
 
+// shownPointer returns a JSON pointer as people see it. A whole one can have 64 KiB.
+func shownPointer(pointer string) string { return printable(clip(pointer, 1000)) }
+
 func unescapeFragment(pointer string) string {
 	text, err := url.PathUnescape(pointer)
 	if err != nil {
