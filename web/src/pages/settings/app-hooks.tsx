@@ -23,7 +23,9 @@ export function AppHooks({ app, serviceName, onClose }: AppHooksProps) {
 				{app.hooks.map(({ hook, url, setup }) => (
 					<li key={hook} className="flex min-w-0 flex-col gap-2">
 						<div className="flex items-center gap-2">
-							<code className="min-w-0 flex-1 rounded-6 border bg-sunken px-2 py-1.5 font-mono text-12 break-all">{url}</code>
+							<code className="min-w-0 flex-1 rounded-6 border bg-sunken px-2 py-1.5 font-mono text-12 break-all">
+								{url}
+							</code>
 							<CopyButton value={url} label="Copy the URL" />
 						</div>
 						<p className="text-12 break-words text-muted">{setup}</p>
