@@ -87,6 +87,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 	}
 	// They are part of the binary and many, so one of them is enough.
 	w.get("/v1/integrations/{id}", w.list("/v1/integrations", "id")[0])
+	w.page("/v1/integrations/{id}/icon", "/v1/integrations/gmail/icon")
 	w.get("/v1/integrations/{id}/triggers/{trigger}", "gmail", "new_message")
 	return w
 }
