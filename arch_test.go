@@ -30,7 +30,7 @@ const (
 // and the catalogs that list them, are not among them.
 const (
 	base   = "clock cron decimal descriptor expr failpoint fairqueue fault jsonpath jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn typeschema uid"
-	domain = "account action audit auth connection event file gallery idempotency integration node run secret state subscription table trigger usage vault webhook workflow"
+	domain = "account action audit auth connection event file gallery idempotency integration node ownintegration run secret state subscription table trigger usage vault webhook workflow"
 )
 
 // rule lists the packages of this module that a package may import. Packages
@@ -88,6 +88,7 @@ var rules = []rule{
 	{pkg: "file", may: base + " audit auth blob"},
 	{pkg: "idempotency", may: base + " auth vault"},
 	{pkg: "node", may: base + " auth"},
+	{pkg: "ownintegration", may: base + " audit auth integration"},
 	{pkg: "run", may: base + " action audit auth event file workflow"},
 	{pkg: "secret", may: base + " audit auth vault"},
 	{pkg: "state", may: base + " auth expr table"},

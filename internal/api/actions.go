@@ -68,8 +68,8 @@ type actionRequest struct {
 	Name string `path:"name"`
 }
 
-func (s *Server) getAction(_ context.Context, in *actionRequest) (*reply, error) {
-	spec, err := s.Actions.Get(in.Name)
+func (s *Server) getAction(ctx context.Context, in *actionRequest) (*reply, error) {
+	spec, err := s.Workflows.Action(ctx, actorOf(ctx), in.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -31,8 +32,9 @@ type request struct {
 
 // binder fills the input struct of a route. Fields are tagged with where they
 // come from: path:"id", query:"limit", header:"If-Match", body:"required" or
-// body:"optional", body:"csv" for the bytes of a CSV file, or body:"stream" for a
-// *bodyStream that the handler reads. The tag yaml:"ok" also accepts a YAML body. Problems in YAML
+// body:"optional", body:"csv" for the bytes of a CSV file, body:"text" for those of an
+// object in JSON or YAML that is kept as it is written, or body:"stream" for a *bodyStream that the
+// handler reads. The tag yaml:"ok" also accepts a YAML body. Problems in YAML
 // are reported with line and column; positions:"json" does the same for JSON.
 // Anything that is not declared is rejected.
 type binder struct {
@@ -46,6 +48,7 @@ type binder struct {
 	needsBody bool
 	yaml      bool
 	csv       bool // the body is a CSV file
+	text      bool // the body is a document that is kept as it is
 	streams   bool // the handler reads the body
 	positions bool
 }
@@ -64,7 +67,8 @@ func newBinder[In any](pattern string) *binder {
 		}
 		if need, ok := field.Tag.Lookup("body"); ok {
 			b.body, b.needsBody, b.yaml = field.Index, need == "required", field.Tag.Get("yaml") == "ok"
-			b.csv, b.streams = need == "csv", need == "stream"
+			b.csv, b.text, b.streams = need == "csv", need == "text", need == "stream"
+			b.yaml = b.yaml || b.text
 			b.positions = field.Tag.Get("positions") == "json"
 			continue
 		}
@@ -189,7 +193,13 @@ func (b *binder) bindBody(r *request, value reflect.Value) error {
 		value.FieldByIndex(b.body).Set(reflect.ValueOf(r.stream))
 		return nil
 	}
-	if b.csv {
+	if b.text {
+		r.positions = true
+		if err := r.decode(&map[string]json.RawMessage{}); err != nil {
+			return err
+		}
+	}
+	if b.csv || b.text {
 		value.FieldByIndex(b.body).SetBytes(r.body)
 		return nil
 	}

@@ -107,6 +107,7 @@ type newConnectionRequest struct {
 		Definition  json.RawMessage    `json:"definition"`
 		Access      *connection.Access `json:"access"`
 		Members     []string           `json:"members"`
+		Hosts       []string           `json:"hosts"`
 	} `body:"required"`
 }
 
@@ -123,7 +124,7 @@ func (r *newConnectionRequest) wanted() (connection.New, error) {
 	case b.Integration != nil && b.Definition != nil:
 		return connection.New{}, fault.Field("/definition", "must be left out: the integration has it")
 	}
-	wanted := connection.New{Name: *b.Name, Auth: *b.Auth, Fields: b.Fields, Definition: b.Definition, Access: b.Access, Members: b.Members}
+	wanted := connection.New{Name: *b.Name, Auth: *b.Auth, Fields: b.Fields, Definition: b.Definition, Access: b.Access, Members: b.Members, Hosts: b.Hosts}
 	if b.Integration != nil {
 		wanted.Integration = *b.Integration
 	}
@@ -167,12 +168,13 @@ type updateConnectionRequest struct {
 		Members    []string           `json:"members"`
 		Fields     map[string]string  `json:"fields"`
 		Definition json.RawMessage    `json:"definition"`
+		Hosts      []string           `json:"hosts"`
 	} `body:"required"`
 }
 
 func (s *Server) updateConnection(ctx context.Context, in *updateConnectionRequest) (*reply, error) {
 	c, err := s.Connections.Update(ctx, actorOf(ctx), in.ID, connection.Patch{
-		Name: in.Body.Name, Access: in.Body.Access, Members: in.Body.Members, Fields: in.Body.Fields, Definition: in.Body.Definition,
+		Name: in.Body.Name, Access: in.Body.Access, Members: in.Body.Members, Fields: in.Body.Fields, Definition: in.Body.Definition, Hosts: in.Body.Hosts,
 	})
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/api"
+	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // vector is a body that every route rejects.
@@ -152,6 +153,9 @@ func TestHostileBodies(t *testing.T) {
 			id, _, _, _ := collection(route)
 			c := authorizedClient(w.withT(t), route)
 			for _, v := range all {
+				if v.code == "invalid_request" && strings.HasPrefix(route.Path, "/v1/integrations") && route.Method != http.MethodDelete && strictjson.DecodeBody([]byte(v.body), &map[string]json.RawMessage{}) == nil {
+					v.status, v.code = http.StatusUnprocessableEntity, "integration_invalid" // the body is a document
+				}
 				a := c.call(route.Method, w.expand(routePath(route, id)), v.body, v.headers...)
 				if a.status != v.status || a.code() != v.code {
 					t.Errorf("%s: got %d %.300s, want %d %s", v.name, a.status, a.body, v.status, v.code)

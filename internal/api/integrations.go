@@ -25,6 +25,10 @@ type integrationBody struct {
 	Hosts      []string               `json:"hosts"`
 	Operations []integrationOperation `json:"operations"`
 	Triggers   []integrationTrigger   `json:"triggers"`
+	// Own reports whether the workspace has described it itself.
+	Own bool `json:"own"`
+	// ConfirmHosts are the hosts that whoever connects to an own integration confirms.
+	ConfirmHosts []string `json:"confirm_hosts"`
 }
 
 type integrationTrigger struct {
@@ -83,7 +87,10 @@ func showIntegration(i *integration.Integration) integrationBody {
 	body := integrationBody{
 		ID: i.ID, Name: i.Name, Category: i.Category, Docs: i.Docs, Keywords: orEmpty(i.Keywords),
 		Connection: i.ConnectedAs(), Auth: []integrationAuth{}, Hosts: i.HostPatterns(), Operations: []integrationOperation{},
-		Triggers: []integrationTrigger{},
+		Triggers: []integrationTrigger{}, Own: integration.IsOwn(i.ID), ConfirmHosts: []string{},
+	}
+	if body.Own {
+		body.ConfirmHosts = i.ConfirmHosts()
 	}
 	for _, o := range i.OperationOutlines() {
 		if !o.Hidden {
@@ -135,7 +142,7 @@ func (s *Server) listIntegrations(ctx context.Context, in *listIntegrationsReque
 	}
 	return paginate(ctx, s, in.page, []string{"integrations", in.Category, strconv.Quote(in.Text)},
 		func(p paging.Request) (paging.Page[*integration.Integration], error) {
-			catalog, err := integration.Builtin()
+			catalog, err := s.Integrations.Catalog(ctx, actorOf(ctx).Workspace.ID)
 			if err != nil {
 				return paging.Page[*integration.Integration]{}, err
 			}
@@ -153,12 +160,8 @@ type integrationRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getIntegration(_ context.Context, in *integrationRequest) (*reply, error) {
-	catalog, err := integration.Builtin()
-	if err != nil {
-		return nil, err
-	}
-	found, err := catalog.Get(in.ID)
+func (s *Server) getIntegration(ctx context.Context, in *integrationRequest) (*reply, error) {
+	found, err := s.Integrations.Lookup(ctx, actorOf(ctx).Workspace.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +173,8 @@ type integrationTriggerRequest struct {
 	Trigger string `path:"trigger"`
 }
 
-func (s *Server) getIntegrationTrigger(_ context.Context, in *integrationTriggerRequest) (*reply, error) {
-	catalog, err := integration.Builtin()
-	if err != nil {
-		return nil, err
-	}
-	of, err := catalog.Get(in.ID)
+func (s *Server) getIntegrationTrigger(ctx context.Context, in *integrationTriggerRequest) (*reply, error) {
+	of, err := s.Integrations.Lookup(ctx, actorOf(ctx).Workspace.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -197,12 +196,8 @@ type integrationIconRequest struct {
 
 // getIntegrationIcon responds with an image that browsers keep for a day, as a page shows
 // many of them. It has no scripts; the policy holds if it is opened by itself.
-func (s *Server) getIntegrationIcon(_ context.Context, in *integrationIconRequest) (*reply, error) {
-	catalog, err := integration.Builtin()
-	if err != nil {
-		return nil, err
-	}
-	found, err := catalog.Get(in.ID)
+func (s *Server) getIntegrationIcon(ctx context.Context, in *integrationIconRequest) (*reply, error) {
+	found, err := s.Integrations.Lookup(ctx, actorOf(ctx).Workspace.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}

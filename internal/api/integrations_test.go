@@ -11,7 +11,7 @@ import (
 )
 
 func TestIntegrations(t *testing.T) {
-	const keys = "id name category docs keywords connection auth hosts operations triggers"
+	const keys = "id name category docs keywords connection auth hosts operations triggers own confirm_hosts"
 	runScenarios(t, []scenario{
 		{
 			name:    "the list has every integration, sorted by id",
@@ -151,6 +151,5 @@ func TestIntegrations(t *testing.T) {
 			},
 		},
 		{name: "an unknown integration gets a hint", request: "GET /v1/integrations/slak", status: 404, code: "integration_not_found", contains: `{"error": {"message": "there is no integration \"slak\" (did you mean \"slack\"?)"}}`},
-		{name: "integrations cannot be changed", request: "DELETE /v1/integrations/slack", status: 405, code: "method_not_allowed"},
 	})
 }

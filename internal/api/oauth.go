@@ -149,12 +149,19 @@ func (s *Server) connect(ctx context.Context, in *newConnectionRequest) (*reply,
 	return ok(consentBody{address, s.redirectURL()}), nil
 }
 
+type reconnectRequest struct {
+	connectionRequest
+	Body struct {
+		Hosts []string `json:"hosts"`
+	} `body:"optional"`
+}
+
 // reconnect begins to renew the consent for a connection.
-func (s *Server) reconnect(ctx context.Context, in *connectionRequest) (*reply, error) {
+func (s *Server) reconnect(ctx context.Context, in *reconnectRequest) (*reply, error) {
 	if err := s.checkHost(ctx); err != nil {
 		return nil, err
 	}
-	address, err := s.Connections.Reconnect(ctx, actorOf(ctx), in.ID, s.redirectURL())
+	address, err := s.Connections.Reconnect(ctx, actorOf(ctx), in.ID, s.redirectURL(), in.Body.Hosts)
 	if err != nil {
 		return nil, err
 	}

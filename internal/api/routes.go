@@ -82,7 +82,11 @@ func (s *Server) registerCatalogs(t *routeTable) {
 	handlePrepared(t, "POST /v1/templates/{name}/workflows", auth.Write, http.StatusCreated, s.useTemplate)
 
 	handle(t, "GET /v1/integrations", auth.Read, http.StatusOK, s.listIntegrations)
+	handlePrepared(t, "POST /v1/integrations", auth.Write, http.StatusCreated, s.createIntegration)
 	handle(t, "GET /v1/integrations/{id}", auth.Read, http.StatusOK, s.getIntegration)
+	handlePrepared(t, "PUT /v1/integrations/{id}", auth.Write, http.StatusOK, s.replaceIntegration)
+	handle(t, "DELETE /v1/integrations/{id}", auth.Write, http.StatusNoContent, s.deleteIntegration)
+	handle(t, "GET /v1/integrations/{id}/manifest", auth.Read, http.StatusOK, s.getManifest)
 	handle(t, "GET /v1/integrations/{id}/icon", auth.Read, http.StatusOK, s.getIntegrationIcon)
 	handle(t, "GET /v1/integrations/{id}/triggers/{trigger}", auth.Read, http.StatusOK, s.getIntegrationTrigger)
 }

@@ -125,6 +125,10 @@ var routeBodies = map[string]string{
 	"GET /v1/actions/{name}":                                "-",
 	"GET /v1/integrations":                                  "-",
 	"GET /v1/integrations/{id}":                             "-",
+	"POST /v1/integrations":                                 strings.Replace(acmeManifest, "x_acme", "x_matrix", 1),
+	"PUT /v1/integrations/{id}":                             acmeManifest,
+	"DELETE /v1/integrations/{id}":                          "-",
+	"GET /v1/integrations/{id}/manifest":                    "-",
 	"GET /v1/integrations/{id}/icon":                        "-",
 	"GET /v1/integrations/{id}/triggers/{trigger}":          "-",
 	"GET /v1/events":                                        "-",
@@ -213,6 +217,9 @@ var collections = map[string]struct{ name, missing, code string }{
 func collection(r api.Route) (name, missing, code string, has bool) {
 	before, _, has := strings.Cut(r.Path, "/{")
 	c := collections[before[strings.LastIndexByte(before, '/')+1:]]
+	if c.name == "slack" && (r.Method != http.MethodGet || strings.HasSuffix(r.Path, "/manifest")) {
+		c.name, c.missing = "x_acme", "x_nothing"
+	}
 	if strings.HasSuffix(r.Path, "/retry") {
 		c.name = "$ended" // a running run cannot be retried
 	}
@@ -283,6 +290,7 @@ func createOneOfEach(w *testWorkspace) {
 	setupVariable(w)
 	setupConnection(w)
 	setupOAuthApp(w)
+	setupOwnIntegration(w)
 	setupRow(w)
 	w.call("PUT", "/v1/tables/$tbl/rows", `{"values": {"email": "existing"}}`).wantStatus(http.StatusCreated)
 	setupStateKey(w)

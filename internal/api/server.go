@@ -22,6 +22,7 @@ import (
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/operation"
+	"github.com/stepmill/stepmill/internal/ownintegration"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
@@ -53,6 +54,7 @@ type Services struct {
 	Webhooks      *webhook.Service
 	Secrets       *secret.Service
 	Connections   *connection.Service
+	Integrations  *ownintegration.Service
 	Lists         *operation.Lists
 	Tables        *table.Service
 	Files         *file.Service

@@ -30,7 +30,7 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/operation"
-	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/ownintegration"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
@@ -183,10 +183,6 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	if err != nil {
 		return err
 	}
-	cursors, err := paging.NewCodec(v.Derive("cursors"))
-	if err != nil {
-		return err
-	}
 	secrets := secret.NewService(st, v)
 	connections, err := s.newConnections()
 	if err != nil {
@@ -209,6 +205,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets, st}, trigger.NewArming(types, v))
 	s.data.checkNodes(workflows)
+	own := useOwnIntegrations(ownSource{ownintegration.NewService(st), st, operations, actions, types.Format()}, connections, programs, workflows)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
 		Store: st, Vault: v, Operations: operations, Connections: connections, Apps: connections, Programs: programs, Triggers: st, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
@@ -216,7 +213,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	serviceCalls := subscription.NewCalls(st, subscriptions, s.runner.runs, s.housekeeper.inbox)
 	s.runner.subscriptions, s.runner.appCalls = subscription.NewReconciler(subscriptions), subscription.NewFanout(serviceCalls, s.log)
 	previews := run.NewPreviews(s.runner.runs, secrets)
-	provider, err := s.identityProvider()
+	options, err := s.apiOptions()
 	if err != nil {
 		return err
 	}
@@ -227,15 +224,15 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Subscriptions: subscription.NewService(subscriptions), ServiceCalls: serviceCalls,
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
-		Connections: connections,
-		Lists:       operation.NewLists(operations, connections),
-		Tables:      table.NewService(st), State: state.NewService(st), Files: s.files,
+		Connections: connections, Integrations: own,
+		Lists:  operation.NewLists(operations, connections),
+		Tables: table.NewService(st), State: state.NewService(st), Files: s.files,
 		Previews:    previews,
 		StepTester:  run.NewStepTester(previews, programs, s.runner.engine),
 		Idempotency: idempotency.NewService(st, v),
 		Events:      event.NewService(st, s.changes.events),
 		Nodes:       node.NewService(s.registry(), st, s.node),
-	}, s.apiOptions(cursors, provider))
+	}, options)
 	return nil
 }
 

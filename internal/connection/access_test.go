@@ -82,7 +82,7 @@ func TestAccess(t *testing.T) {
 	faulttest.Want(t, setAccess(other, connection.Everyone), fault.ConnectionRestricted)
 	faulttest.Want(t, setAccess(key, connection.Everyone), fault.ConnectionRestricted)
 	faulttest.Want(t, in.Delete(ctx, key, c.ID), fault.ConnectionRestricted)
-	if _, err := in.Reconnect(ctx, other, c.ID, redirect); !fault.Is(err, fault.ConnectionRestricted) {
+	if _, err := in.Reconnect(ctx, other, c.ID, redirect, nil); !fault.Is(err, fault.ConnectionRestricted) {
 		t.Errorf("another member reconnects it: %v", err)
 	}
 

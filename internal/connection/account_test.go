@@ -66,7 +66,7 @@ func TestReconnectAsAnotherAccount(t *testing.T) {
 	}
 	reconnect := func() (connection.Completed, string) {
 		t.Helper()
-		return complete(in.Reconnect(ctx, in.owner, made.ID, redirect))
+		return complete(in.Reconnect(ctx, in.owner, made.ID, redirect, nil))
 	}
 
 	if same, _ := reconnect(); same.Replaces != "" || now().Epoch != made.Epoch+1 {

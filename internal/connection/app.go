@@ -49,6 +49,9 @@ type SealedApp struct {
 type appSecrets struct {
 	ClientSecret string            `json:"client_secret"`
 	Fields       map[string]string `json:"fields,omitempty"` // the app fields that are secret
+	// Use is that of an own integration when the app was added: after a change, the secret
+	// could be sent elsewhere.
+	Use string `json:"use,omitempty"`
 }
 
 // AppStore stores OAuth apps. A workspace has at most one per integration and way to
@@ -84,9 +87,9 @@ type NewApp struct {
 // PutApp creates an OAuth app, or replaces the one for the same service. Connections
 // that exist keep the app that they were made with until they are reconnected.
 func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app App, isNew bool, err error) {
-	service, ok := s.integrations.Find(in.Integration)
-	if !ok {
-		return App{}, false, fault.Field("/integration", "there is no integration %q%s", in.Integration, s.integrations.Hint(in.Integration))
+	service, err := s.integration(ctx, actor.Workspace.ID, in.Integration)
+	if err != nil {
+		return App{}, false, err
 	}
 	way, err := consentWay(service, in.Auth)
 	if err != nil {
@@ -102,6 +105,8 @@ func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app 
 		return App{}, false, fault.Field("/client_secret", "must have at least %d characters", mask.MinLength)
 	case len(id) > maxCredential || len(secret) > maxCredential:
 		return App{}, false, fault.Field("/client_secret", "must have at most %d bytes", maxCredential)
+	case in.Shared && service.Use() != "":
+		return App{}, false, fault.Field("/shared", "must be false: no other workspace has the integration")
 	case in.Shared && !actor.Workspace.First:
 		return App{}, false, fault.Field("/shared", "only the first workspace of the installation can share its apps")
 	}
@@ -114,7 +119,7 @@ func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app 
 		ID: uid.New(uid.OAuthApp), WorkspaceID: actor.Workspace.ID, Integration: service.ConnectedAs(), Auth: way.ID, ClientID: id, Fields: fields, Shared: in.Shared,
 		CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
 	}
-	plain, err := json.Marshal(appSecrets{secret, secretFields}) //nolint:gosec // it is sealed
+	plain, err := json.Marshal(appSecrets{secret, secretFields, service.Use()}) //nolint:gosec // it is sealed
 	if err != nil {
 		return App{}, false, err
 	}
@@ -211,6 +216,9 @@ func (s *Service) clientFor(ctx context.Context, c *opened) (oauthClient, error)
 		return oauthClient{}, fault.New(fault.OAuthAppMissing,
 			"there is no OAuth app for %s yet: an owner registers one at the service and adds its client ID and secret", c.service.Name)
 	}
+	if app.secrets.Use != c.service.Use() {
+		return oauthClient{}, fault.New(fault.OAuthAppMissing, "the integration %s was changed since its OAuth app was added: an owner checks where its secret is sent now, and adds the app again", c.service.Name)
+	}
 	c.App = app.Identity()
 	return oauthClient{app.ClientID, app.secrets.ClientSecret}, nil
 }
@@ -263,7 +271,7 @@ func (s *Service) AddFileApps(text []byte) error {
 		key := appKey{service.ConnectedAs(), way.ID}
 		apps[key] = InstalledApp{
 			App:     App{ID: key.fileID(), Integration: key.integration, Auth: key.auth, ClientID: entry.ClientID, Fields: plain, Shared: true},
-			secrets: appSecrets{entry.ClientSecret, secret},
+			secrets: appSecrets{ClientSecret: entry.ClientSecret, Fields: secret},
 		}
 	}
 	s.fileApps = apps

@@ -125,6 +125,8 @@ const (
 	Stale     // it has changed since it was read
 	NameTaken // by another connection, now or before
 	TooMany   // connections, or names that a connection had before
+
+	NoIntegration // the own integration of the workspace was deleted
 )
 
 // Store stores connections. Each method is one transaction. A pointer result is nil

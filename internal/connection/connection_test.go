@@ -185,7 +185,7 @@ func TestRevokedTokenBreaksTheConnection(t *testing.T) {
 	if n := s.Requests("refresh_token"); n != 1 {
 		t.Errorf("%d requests", n)
 	}
-	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,8 @@ type pending struct {
 	Secret     string            `json:"secret"`
 	// Reconnect is the epoch of the connection that is reconnected; 0 for a new one.
 	Reconnect int64 `json:"reconnect"`
+	// Confirmed is the Use of an own integration that the person has confirmed.
+	Confirmed string `json:"confirmed,omitempty"`
 	// Device is the code of a person who consents on another device; nil for a person who
 	// is sent to the service and back.
 	Device *deviceCode `json:"device,omitempty"`
@@ -101,13 +103,20 @@ func (s *Service) prepare(ctx context.Context, actor auth.Actor, in New) (*opene
 	if err := s.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
 		return nil, err
 	}
-	return c, s.configure(c, in.Fields)
+	return c, s.configure(ctx, c, in)
 }
 
 // Reconnect begins to renew the consent for a connection. Until it is completed, the
-// connection stays as it is.
-func (s *Service) Reconnect(ctx context.Context, actor auth.Actor, id, redirect string) (string, error) {
+// connection stays as it is. The hosts confirm where the credential may be sent if its own
+// integration has changed.
+func (s *Service) Reconnect(ctx context.Context, actor auth.Actor, id, redirect string, hosts []string) (string, error) {
 	now, err := s.readForConsent(ctx, actor, id)
+	if err == nil && !now.isConfirmed() && len(now.secrets.Fields) > 0 {
+		err = fault.New(fault.InvalidRequest, "the integration of the connection was changed: change the connection with its hosts and its secret fields first, then reconnect it")
+	}
+	if err == nil {
+		err = now.reconfirm(hosts)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +149,7 @@ func (s *Service) askConsent(ctx context.Context, actor auth.Actor, c *opened, r
 	state := rand.Text()
 	wait := pending{
 		Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Connection: c.Connection, Secrets: c.secrets.Fields,
-		Client: client.id, Secret: client.secret, Reconnect: epoch,
+		Client: client.id, Secret: client.secret, Reconnect: epoch, Confirmed: c.secrets.Confirmed,
 	}
 	address, err := authorizeURL(c, client, wait, state)
 	if err != nil {

@@ -82,7 +82,9 @@ func (s *Service) openConsent(ctx context.Context, consent *Consent) (wait pendi
 	if err := json.Unmarshal(plain, &wait); err != nil {
 		return pending{}, nil, err
 	}
-	c = &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret}}
-	c.service, c.auth, err = s.describe(c.Connection)
+	c = &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret, Confirmed: wait.Confirmed}}
+	if c.service, c.auth, err = s.describe(ctx, c.Connection); err == nil {
+		err = c.mustConfirm()
+	}
 	return wait, c, err
 }

@@ -23,6 +23,8 @@ type secrets struct {
 	// ClientID and ClientSecret belong to the OAuth app that the token was issued to.
 	ClientID     string `json:"client_id,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
+	// Confirmed is the Use of an own integration that somebody has confirmed.
+	Confirmed string `json:"confirmed,omitempty"`
 	// Replaced are the secrets that it had before, the newest first.
 	Replaced []replaced `json:"replaced,omitempty"`
 }

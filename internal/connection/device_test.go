@@ -103,7 +103,7 @@ func TestDeviceCode(t *testing.T) {
 	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
 		t.Error("it is not broken")
 	}
-	_, err = in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	_, err = in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
 	faulttest.Want(t, err, fault.InvalidRequest, "/definition/grant")
 	asked, err = in.ReconnectDevice(t.Context(), in.owner, c.ID)
 	if err != nil {

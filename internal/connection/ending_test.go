@@ -130,12 +130,12 @@ func TestEndOfConsent(t *testing.T) {
 	check(1)
 
 	service.refresh, service.life = "refresh-3", nil
-	complete(in.Reconnect(ctx, in.owner, c.ID, redirect))
+	complete(in.Reconnect(ctx, in.owner, c.ID, redirect, nil))
 	if c := now(); c.ConsentEndsAt != nil || c.WarnAt != nil {
 		t.Errorf("the end is not known, and is %v", c.ConsentEndsAt)
 	}
 	service.refresh = "" // then it ends with the token
-	complete(in.Reconnect(ctx, in.owner, c.ID, redirect))
+	complete(in.Reconnect(ctx, in.owner, c.ID, redirect, nil))
 	if c := now(); c.ConsentEndsAt == nil || !c.ConsentEndsAt.Equal(*c.ExpiresAt) {
 		t.Errorf("the end is %v, and the token expires at %v", c.ConsentEndsAt, c.ExpiresAt)
 	}

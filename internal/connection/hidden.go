@@ -82,7 +82,7 @@ func (s *Service) Mask(ctx context.Context, workspaceID string, names []string) 
 			}
 			if err == nil {
 				// Without a description, only the secrets themselves are known.
-				c.service, c.auth, _ = s.describe(c.Connection)
+				c.service, c.auth, _ = s.describe(ctx, c.Connection)
 				masker := s.mask(c)
 				c.Name = name // which it may have had before
 				s.recent.set(c.Connection, masker)

@@ -87,7 +87,7 @@ func TestMaskHasReplacedTokens(t *testing.T) {
 	if err := in.call(in.Service, s, "shop"); err != nil {
 		t.Fatal(err)
 	}
-	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

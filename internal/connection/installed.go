@@ -47,8 +47,14 @@ func (k appKey) fileID() string {
 // appFor returns the app that a workspace uses for a service; nil if there is none.
 func (s *Service) appFor(ctx context.Context, workspaceID string, key appKey) (*InstalledApp, error) {
 	found, err := s.apps.AppFor(ctx, workspaceID, key.integration, key.auth)
-	if err != nil || found != nil {
-		return s.openApp(ctx, found, err)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil && integration.IsOwn(key.integration) && found.WorkspaceID != workspaceID {
+		return nil, nil // another workspace has an integration with the same id
+	}
+	if found != nil {
+		return s.openApp(ctx, found, nil)
 	}
 	if app, ok := s.fileApps[key]; ok {
 		return s.ofFirstWorkspace(ctx, app)
@@ -103,7 +109,7 @@ func (s *Service) AppOf(ctx context.Context, workspaceID, name string) (*Install
 	switch {
 	case err != nil:
 		return nil, err
-	case app == nil || app.ClientID != c.client().id || c.App != "" && c.App != app.Identity():
+	case app == nil || app.ClientID != c.client().id || app.secrets.Use != c.service.Use() || c.App != "" && c.App != app.Identity():
 		return nil, &action.Failure{Code: CodeAppMissing, Message: fmt.Sprintf("the connection %q was made with another OAuth app than the one that is used now: reconnect it", name)}
 	case c.Learned[integration.Account] == "":
 		return nil, &action.Failure{Code: CodeAccountUnknown, Message: fmt.Sprintf("it is not known yet which account of %s the connection %q has: test the connection", c.service.Name, name)}

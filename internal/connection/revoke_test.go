@@ -144,7 +144,7 @@ func TestReconnectDoesNotRevoke(t *testing.T) {
 	t.Parallel()
 	in, s := newInstallation(t), oauthserver.Start(t)
 	c := in.connect(s, "shop")
-	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

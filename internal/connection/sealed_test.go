@@ -19,7 +19,7 @@ func TestMasterKeyRotation(t *testing.T) {
 	if _, _, err := in.PutApp(t.Context(), in.owner, connection.NewApp{Integration: "slack", ClientID: "c", ClientSecret: "s3cret"}); err != nil {
 		t.Fatal(err)
 	}
-	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

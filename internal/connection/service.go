@@ -40,6 +40,7 @@ type Service struct {
 	vault        Vault
 	client       Client
 	integrations *integration.Catalog
+	own          Own // nil: there are no own integrations
 	apps         AppStore
 	consents     ConsentStore
 	ending       EndingStore
@@ -93,6 +94,8 @@ type New struct {
 	Fields      map[string]string
 	Access      *Access
 	Members     []string
+	// Hosts confirms where the credential may be sent, for an own integration.
+	Hosts []string
 }
 
 // forService returns the input for a connection of the integration whose connections a
@@ -127,7 +130,7 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Connect
 	if err := s.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
 		return Connection{}, err
 	}
-	if err := s.configure(c, in.Fields); err != nil {
+	if err := s.configure(ctx, c, in); err != nil {
 		return Connection{}, err
 	}
 	if c.auth.NeedsConsent() {
@@ -149,6 +152,8 @@ func (s *Service) insert(ctx context.Context, actor auth.Actor, c Sealed) error 
 	case err != nil:
 	case outcome == NameTaken:
 		err = nameTaken(c.Name)
+	case outcome == NoIntegration:
+		err = fault.New(fault.IntegrationNotFound, "the integration %q was deleted", c.Integration)
 	case outcome == TooMany:
 		err = fault.New(fault.PlanLimitExceeded, "the %s plan allows %d connections; delete one first", actor.Workspace.Plan, limit)
 	}
@@ -165,8 +170,11 @@ var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 const nameRule = "must start with a letter a-z and contain only a-z, 0-9, _ and -, at most 63 characters"
 
 // configure describes a connection that is made and sets its fields.
-func (s *Service) configure(c *opened, fields map[string]string) error {
-	if err := s.setFields(c, fields); err != nil {
+func (s *Service) configure(ctx context.Context, c *opened, in New) error {
+	if err := s.setFields(ctx, c, in.Fields); err != nil {
+		return err
+	}
+	if err := c.confirm(in.Hosts); err != nil {
 		return err
 	}
 	return checkApplied(c)
@@ -175,11 +183,11 @@ func (s *Service) configure(c *opened, fields map[string]string) error {
 // setFields describes a connection and sets its fields, of which those that are
 // missing keep their value. Fields that a change of the definition removed are dropped.
 // It evaluates no expression that reads a secret.
-func (s *Service) setFields(c *opened, fields map[string]string) (err error) {
+func (s *Service) setFields(ctx context.Context, c *opened, fields map[string]string) (err error) {
 	if err := checkSize(c.Definition); err != nil {
 		return err
 	}
-	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
+	if c.service, c.auth, err = s.describe(ctx, c.Connection); err != nil {
 		return err
 	}
 	known, values := c.service.Fields(c.auth), map[string]string{}
@@ -351,7 +359,7 @@ func (s *Service) setHosts(c *opened) error {
 }
 
 // describe finds the integration of a connection and its way to authenticate.
-func (s *Service) describe(c Connection) (*integration.Integration, *integration.Auth, error) {
+func (s *Service) describe(ctx context.Context, c Connection) (*integration.Integration, *integration.Auth, error) {
 	if c.Integration == "" {
 		service, err := integration.ParseCustom(c.Auth, c.Definition)
 		if err != nil {
@@ -359,9 +367,9 @@ func (s *Service) describe(c Connection) (*integration.Integration, *integration
 		}
 		return service, &service.Connection.Auth[0], nil
 	}
-	service, ok := s.integrations.Find(c.Integration)
-	if !ok {
-		return nil, nil, fault.Field("/integration", "there is no integration %q%s", c.Integration, s.integrations.Hint(c.Integration))
+	service, err := s.integration(ctx, c.WorkspaceID, c.Integration)
+	if err != nil {
+		return nil, nil, err
 	}
 	way, ok := service.Connection.Find(c.Auth)
 	if !ok {

@@ -116,7 +116,7 @@ func TestChangeOfServicesNeedsAConsent(t *testing.T) {
 	if err != nil || changed.Status != connection.NeedsReconnect {
 		t.Fatalf("the status is %s, %v", changed.Status, err)
 	}
-	address, err := in.Reconnect(t.Context(), in.owner, made.ID, redirect)
+	address, err := in.Reconnect(t.Context(), in.owner, made.ID, redirect, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

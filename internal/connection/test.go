@@ -83,6 +83,9 @@ func (s *Service) openForTest(ctx context.Context, tested Connection) (*opened, 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.refuseUnconfirmed(ctx, c); err != nil {
+		return nil, err
+	}
 	broken := c.Status == NeedsReconnect
 	if !c.hasToken() || !broken && c.secrets.Token.isUsable(clock.Now()) {
 		return c, nil

@@ -118,6 +118,9 @@ func (e *tokenError) hide(c *opened, params url.Values) {
 // client's credentials and the headers of the integration. It follows no redirects,
 // which would take the credentials elsewhere.
 func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integration.Template, params url.Values, style string) (*egress.Response, error) {
+	if !c.isConfirmed() {
+		return nil, errUnconfirmed(c)
+	}
 	env := c.env()
 	target, err := endpoint.URL(env)
 	if err != nil {

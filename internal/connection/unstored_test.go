@@ -336,7 +336,7 @@ func TestConsentIsKeptUntilItIsStored(t *testing.T) {
 			return c
 		}
 		for epoch, begin := range []func() (string, error){
-			connect, func() (string, error) { return u.Reconnect(t.Context(), u.owner, id, redirect) },
+			connect, func() (string, error) { return u.Reconnect(t.Context(), u.owner, id, redirect, nil) },
 		} {
 			back := u.consent(begin)
 			u.tokens.answered = func() { u.db.full.Store(true) }
@@ -381,7 +381,7 @@ func TestLateConsentDoesNotReplaceALaterOne(t *testing.T) {
 			return done.Connection
 		}
 		c := connect("crm")
-		reconnect := func() (string, error) { return u.Reconnect(t.Context(), u.owner, c.ID, redirect) }
+		reconnect := func() (string, error) { return u.Reconnect(t.Context(), u.owner, c.ID, redirect, nil) }
 		first, second := u.consent(reconnect), u.consent(reconnect)
 		u.tokens.answered = func() { u.db.full.Store(true) }
 		_, err := u.Complete(t.Context(), u.owner, first)

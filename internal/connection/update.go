@@ -22,11 +22,15 @@ type Patch struct {
 	Definition []byte
 	// Fields replaces those that it has; the others keep their value.
 	Fields map[string]string
+	// Hosts confirms where the credential may be sent, for an own integration.
+	Hosts []string
 }
 
 // changesCredential reports whether the patch changes more than the name and who may use
 // the connection.
-func (p Patch) changesCredential() bool { return p.Definition != nil || len(p.Fields) > 0 }
+func (p Patch) changesCredential() bool {
+	return p.Definition != nil || len(p.Fields) > 0 || p.Hosts != nil
+}
 
 // isEmpty reports whether the patch changes nothing.
 func (p Patch) isEmpty() bool {
@@ -77,7 +81,7 @@ var errStale = errors.New("the connection has changed")
 
 // change writes a change of a connection.
 func (s *Service) change(ctx context.Context, actor auth.Actor, was *opened, patch Patch) (Connection, error) {
-	now, err := s.patch(was, patch)
+	now, err := s.patch(ctx, was, patch)
 	if err != nil {
 		return Connection{}, err
 	}
@@ -131,7 +135,7 @@ func (s *Service) readSealed(ctx context.Context, c Connection) (*opened, error)
 }
 
 // patch returns a connection with a change.
-func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
+func (s *Service) patch(ctx context.Context, was *opened, patch Patch) (*opened, error) {
 	now := *was
 	if patch.Name != nil {
 		if !namePattern.MatchString(*patch.Name) {
@@ -149,7 +153,10 @@ func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
 		}
 		now.Definition = patch.Definition
 	}
-	if err := s.setFields(&now, patch.Fields); err != nil {
+	if err := s.setFields(ctx, &now, patch.Fields); err != nil {
+		return nil, err
+	}
+	if err := now.reconfirm(patch.Hosts); err != nil {
 		return nil, err
 	}
 	changed := changesUse(was, &now)
@@ -180,6 +187,7 @@ func (s *Service) patch(was *opened, patch Patch) (*opened, error) {
 // everything counts but fewer hosts and fewer scopes.
 func changesUse(was, now *opened) bool {
 	return now.Integration == "" && !integration.SameUse(was.Definition, now.Definition) ||
+		was.secrets.Confirmed != now.secrets.Confirmed ||
 		!maps.Equal(was.Fields, now.Fields) ||
 		!isSubset(now.Hosts, was.Hosts) || !isSubset(now.scopes(), was.scopes()) ||
 		len(now.scopes()) == 0 && len(was.scopes()) > 0 // the service would choose them

@@ -129,7 +129,7 @@ func TestUpdateEndsConsent(t *testing.T) {
 			t.Errorf("it is now %+v, %v", now, err)
 		}
 	}
-	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestUpdateDuringConsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestUpdateDuringConsent(t *testing.T) {
 		t.Error(err)
 	}
 	// A renewal meanwhile is no change.
-	if address, err = in.Reconnect(t.Context(), in.owner, c.ID, redirect); err != nil {
+	if address, err = in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.ExpireAll()

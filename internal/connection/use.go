@@ -72,6 +72,9 @@ func (s *Service) connection(c *opened) action.Connection {
 
 // credential returns what authenticates the requests of a connection.
 func (c *opened) credential() egress.Credential {
+	if !c.isConfirmed() {
+		return credential{apply: func(*http.Request) error { return errUnconfirmed(c) }}
+	}
 	out := credential{hosts: c.Hosts, apply: applyTemplates(c.auth.Apply, c.env()), tls: c.tls()}
 	switch c.auth.Kind {
 	case integration.AWSSigV4:
@@ -245,6 +248,9 @@ func (s *Service) read(ctx context.Context, workspaceID, name string) (*opened, 
 	if err == nil {
 		err = c.broken(name)
 	}
+	if err == nil {
+		err = s.refuseUnconfirmed(ctx, c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +283,7 @@ func (s *Service) unseal(ctx context.Context, sealed Sealed) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.service, c.auth, err = s.describe(c.Connection)
+	c.service, c.auth, err = s.describe(ctx, c.Connection)
 	return c, err
 }
 

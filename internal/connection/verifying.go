@@ -12,6 +12,9 @@ import (
 // not have it.
 func (s *Service) Verifying(ctx context.Context, workspaceID, name string, secret integration.Template) (text string, variables map[string]string, err error) {
 	c, err := s.readAny(ctx, workspaceID, name)
+	if err == nil {
+		err = s.refuseUnconfirmed(ctx, c)
+	}
 	if err != nil {
 		return "", nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // result is the result of executing a step.
@@ -187,7 +188,7 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 		if err != nil {
 			return err
 		}
-		return d.checkInput(step, input)
+		return checkInput(p.compiled(), input)
 	}
 	if step.Input != nil && !d.secrets.inputMasked(step) && !d.inputHasFiles(step) {
 		return nil
@@ -208,7 +209,7 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 	if !bytes.Equal(step.Input, input) || d.state.files && bytes.Contains(input, fileMember) {
 		d.secrets.inputs[step] = object
 	}
-	return d.checkInput(step, object)
+	return checkInput(p.compiled(), object)
 }
 
 // renderWithSecrets evaluates an input that contains secrets or links, and stores it
@@ -248,9 +249,8 @@ func (d *driver) makeLinks(ctx context.Context, p stepRef) (map[string]expr.Link
 
 // checkInput validates an input against the schema of its action, now that all
 // values are known.
-func (d *driver) checkInput(step *run.Step, input map[string]any) error {
-	known := func(string) bool { return false }
-	if problems := d.engine.programs.Catalog().Check(step.Type, input, known); len(problems) > 0 {
+func checkInput(step *workflow.CompiledStep, input map[string]any) error {
+	if problems := step.CheckInput(input); len(problems) > 0 {
 		return &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
 	}
 	return nil

@@ -47,6 +47,9 @@ const (
 	TriggerNotFound    Code = "trigger_not_found"
 
 	IntegrationNotFound Code = "integration_not_found"
+	IntegrationExists   Code = "integration_exists"
+	IntegrationInUse    Code = "integration_in_use"
+	IntegrationInvalid  Code = "integration_invalid"
 
 	SessionNotFound    Code = "session_not_found"
 	MemberNotFound     Code = "member_not_found"
@@ -179,6 +182,9 @@ var statuses = map[Code]int{
 	VariableNotFound:      http.StatusNotFound,
 	TriggerNotFound:       http.StatusNotFound,
 	IntegrationNotFound:   http.StatusNotFound,
+	IntegrationExists:     http.StatusConflict,
+	IntegrationInUse:      http.StatusConflict,
+	IntegrationInvalid:    http.StatusUnprocessableEntity,
 	MethodNotAllowed:      http.StatusMethodNotAllowed,
 	WorkflowActive:        http.StatusConflict,
 	WorkflowPaused:        http.StatusConflict,

@@ -104,6 +104,15 @@ func (c *Catalog) search(id string) (int, bool) {
 	return slices.BinarySearchFunc(c.list, id, func(one *Integration, id string) int { return strings.Compare(one.ID, id) })
 }
 
+// With returns the catalog with the own integrations of a workspace.
+func (c *Catalog) With(own ...*Integration) *Catalog {
+	out := &Catalog{list: slices.Clone(c.list)}
+	for _, one := range own {
+		out.insert(one)
+	}
+	return out
+}
+
 // List returns the integrations, ordered by id.
 func (c *Catalog) List() []*Integration { return slices.Clone(c.list) }
 

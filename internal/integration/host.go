@@ -34,15 +34,20 @@ func (i *Integration) HostPatterns() []string {
 	var out []string
 	for _, h := range i.Connection.Hosts {
 		if h.Within == nil {
-			out = append(out, replaceExpressions(h.Name.Source(), func(expression string) string {
-				return "{" + cmp.Or(loneVariable(expression), "…") + "}"
-			}))
+			out = append(out, hostPattern(h.Name.Source()))
 		}
 		for _, domain := range h.Within {
 			out = append(out, "*."+domain)
 		}
 	}
 	return out
+}
+
+// hostPattern returns the source of a host for people to read.
+func hostPattern(source string) string {
+	return replaceExpressions(source, func(expression string) string {
+		return "{" + cmp.Or(loneVariable(expression), "…") + "}"
+	})
 }
 
 func (h Host) resolve(vars map[string]string) (string, error) {

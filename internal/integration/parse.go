@@ -72,6 +72,10 @@ type parser struct {
 
 func (p *parser) compile(m *manifest, find func(id string) (*Integration, bool)) *Integration {
 	var of *Integration
+	if m.Connection.Of != "" && IsOwn(m.ID) {
+		p.failf("/connection/of", "cannot be used: an integration of a workspace has connections of its own. Describe them with auth and hosts")
+		return nil
+	}
 	if id := m.Connection.Of; id != "" {
 		if of, _ = find(id); of == nil || of.Of != "" {
 			p.failf("/connection/of", "there is no integration %q with connections of its own", id)
@@ -114,6 +118,9 @@ func (p *parser) oneOf(pointer, value string, allowed []string) {
 func (p *parser) integration(m *manifest, of *Integration) *Integration {
 	if !idPattern.MatchString(m.ID) {
 		p.failf("/id", "must be the name of the folder: 2 to 41 lower-case letters, digits and underscores, starting with a letter")
+	}
+	if IsOwn(m.ID) {
+		p.checkOwn(m)
 	}
 	p.require("/name", m.Name)
 	p.oneOf("/category", m.Category, Categories())

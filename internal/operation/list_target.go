@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,8 +32,12 @@ type listOwner struct {
 }
 
 // resolve finds what lists the values of an input, and what that needs of the step.
-func (l *Lists) resolve(q ListQuery) (listTarget, error) {
-	service, owner, err := l.owner(q)
+func (l *Lists) resolve(ctx context.Context, q ListQuery) (listTarget, error) {
+	actions, err := l.actions.In(ctx, q.Workspace, q.Operation, q.Trigger)
+	if err != nil {
+		return listTarget{}, err
+	}
+	service, owner, err := actions.listOwner(q)
 	if err != nil {
 		return listTarget{}, err
 	}
@@ -55,14 +60,14 @@ func (l *Lists) resolve(q ListQuery) (listTarget, error) {
 	return out, out.check()
 }
 
-// owner returns what has the input, which must be for connections like the one that is used.
-func (l *Lists) owner(q ListQuery) (service *integration.Integration, owner listOwner, err error) {
+// listOwner returns what has the input, which must be for connections like the one that is used.
+func (a *Actions) listOwner(q ListQuery) (service *integration.Integration, owner listOwner, err error) {
 	member := "/operation"
 	if q.Trigger != "" {
 		member = "/trigger"
-		service, owner, err = l.trigger(q.Trigger)
+		service, owner, err = a.listTrigger(q.Trigger)
 	} else {
-		service, owner, err = l.operation(q.Operation)
+		service, owner, err = a.listOperation(q.Operation)
 	}
 	if err == nil && q.Integration != service.ConnectedAs() {
 		err = fault.Field(member, "%s needs a connection of %s, which %q is not", owner.name, service.Name, q.Connection)
@@ -70,18 +75,18 @@ func (l *Lists) owner(q ListQuery) (service *integration.Integration, owner list
 	return service, owner, err
 }
 
-func (l *Lists) operation(name string) (*integration.Integration, listOwner, error) {
-	if service, found, ok := l.actions.find(name); ok {
+func (a *Actions) listOperation(name string) (*integration.Integration, listOwner, error) {
+	if service, found, ok := a.find(name); ok {
 		return service, listOwner{name, found.Input}, nil
 	}
-	return nil, listOwner{}, fault.Field("/operation", "there is no operation %q%s", name, suggest.Hint(name, l.actions.Names()))
+	return nil, listOwner{}, fault.Field("/operation", "there is no operation %q%s", name, suggest.Hint(name, a.Names()))
 }
 
-func (l *Lists) trigger(name string) (*integration.Integration, listOwner, error) {
-	if service, found, ok := l.actions.FindTrigger(name); ok {
+func (a *Actions) listTrigger(name string) (*integration.Integration, listOwner, error) {
+	if service, found, ok := a.FindTrigger(name); ok {
 		return service, listOwner{name, found.Input}, nil
 	}
-	return nil, listOwner{}, fault.Field("/trigger", "there is no trigger %q%s", name, suggest.Hint(name, l.actions.TriggerNames()))
+	return nil, listOwner{}, fault.Field("/trigger", "there is no trigger %q%s", name, suggest.Hint(name, a.TriggerNames()))
 }
 
 // findInput returns the input at a path.

@@ -77,7 +77,7 @@ type Listing struct {
 
 // Read returns what an input can have.
 func (l *Lists) Read(ctx context.Context, q ListQuery) (Listing, error) {
-	target, err := l.resolve(q)
+	target, err := l.resolve(ctx, q)
 	if err != nil {
 		return Listing{}, err
 	}

@@ -18,6 +18,7 @@ import (
 // action is that of the integration and of the operation, as in slack.post_message.
 type Actions struct {
 	integrations *integration.Catalog
+	own          Own
 	client       transfer.Client
 	rates        *limiter
 }
@@ -25,6 +26,41 @@ type Actions struct {
 // NewActions returns the operations of the integrations.
 func NewActions(integrations *integration.Catalog, client transfer.Client) *Actions {
 	return &Actions{integrations: integrations, client: client, rates: newLimiter()}
+}
+
+// Own finds the integrations that workspaces have described themselves.
+type Own interface {
+	// Find returns the integration of a workspace with the id; nil if there is none.
+	Find(ctx context.Context, workspaceID, id string) (*integration.Integration, error)
+}
+
+// UseOwn lets workspaces have integrations of their own.
+func (a *Actions) UseOwn(own Own) { a.own = own }
+
+// In returns the operations for a workspace, with those of its own integrations that have
+// the names of operations, triggers or hooks. Other names cost nothing.
+func (a *Actions) In(ctx context.Context, workspaceID string, names ...string) (*Actions, error) {
+	out := a
+	for _, name := range names {
+		id, _, _ := strings.Cut(name, ".")
+		if a.own == nil || !integration.IsOwn(id) {
+			continue
+		}
+		found, err := a.own.Find(ctx, workspaceID, id)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			out = out.With(found)
+		}
+	}
+	return out, nil
+}
+
+// With returns the operations with those of further integrations. They share the client
+// and the rates.
+func (a *Actions) With(own ...*integration.Integration) *Actions {
+	return &Actions{integrations: a.integrations.With(own...), client: a.client, rates: a.rates, own: a.own}
 }
 
 // Names returns the names of the operations that people can use.

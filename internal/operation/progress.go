@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/itemlist"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
@@ -42,18 +43,25 @@ func (p progress) begun() bool { return p.Pages > 0 || p.Part > 0 || p.Sent > 0 
 // the files in them.
 type stored struct {
 	progress
-	Results json.RawMessage `json:"results,omitempty"`
-	Held    []string        `json:"held,omitempty"`
+	// Manifest is the digest of a workspace's own manifest that the progress was made with.
+	Manifest string          `json:"manifest,omitempty"`
+	Results  json.RawMessage `json:"results,omitempty"`
+	Held     []string        `json:"held,omitempty"`
 }
 
-// readProgress returns the progress at the last checkpoint.
-func readProgress(req action.Request) (progress, error) {
+// readProgress returns the progress at the last checkpoint. If a workspace has changed its
+// own manifest since then, what was begun cannot be told from what the calls are now: the
+// step must not go on in the middle.
+func readProgress(i *integration.Integration, req action.Request) (progress, error) {
 	if req.State == nil {
 		return progress{Since: req.Began}, nil
 	}
 	var s stored
 	if err := json.Unmarshal(req.State, &s); err != nil {
 		return progress{}, err
+	}
+	if s.Manifest != i.Digest() {
+		return progress{}, &action.Failure{Code: OutcomeUnknown, Message: "the integration " + i.ID + " was changed while the step was in progress, and what it has done so far cannot be continued. Look at the service before you retry the run"}
 	}
 	if s.Results != nil {
 		value, err := expr.FromJSONWithFiles(s.Results, s.Held)
@@ -76,7 +84,7 @@ func (e *execution) checkpoint(ctx context.Context) (action.Result, error) {
 	}
 	out, err := e.list.Checkpoint(ctx, e.req, func(files []itemlist.File) any {
 		e.at.Files = files
-		return stored{e.at, results, expr.FilePointers(e.at.Results)}
+		return stored{e.at, e.service.Digest(), results, expr.FilePointers(e.at.Results)}
 	})
 	if err == nil {
 		out.Checkpoint.Files = append(out.Checkpoint.Files, expr.Files(e.at.Results)...)

@@ -52,7 +52,7 @@ func newExecution(a *Actions, i *integration.Integration, o *integration.Operati
 	if c := req.Connection; c == nil || c.Integration != i.ConnectedAs() {
 		return nil, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("the step needs a connection of %s", i.Name)}
 	}
-	at, err := readProgress(req)
+	at, err := readProgress(i, req)
 	if err != nil {
 		return nil, err
 	}

@@ -100,9 +100,19 @@ func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMos
 			return err
 		}
 		taken, err := isNameTaken(tx, c.Connection)
+		if err != nil {
+			return err
+		}
+		lacks, err := lacksIntegration(tx, c.Connection)
 		switch {
 		case err != nil:
 			return err
+		case lacks && room:
+			outcome = connection.NoIntegration
+			return decrementUsage(tx, "connections", c.WorkspaceID, 1)
+		case lacks:
+			outcome = connection.NoIntegration
+			return nil
 		case taken && room:
 			outcome = connection.NameTaken
 			return decrementUsage(tx, "connections", c.WorkspaceID, 1)

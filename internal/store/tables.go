@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 13
+const Schema = 14
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -63,6 +63,10 @@ func workspaceTables() []Table {
 		{
 			Name: "oauth_apps", Key: "id", Text: "id workspace_id integration auth client_id fields created_by updated_by",
 			Int: "created_at updated_at", Bool: "shared", Bytes: "secret",
+		},
+		{
+			Name: "own_integrations", Key: "workspace_id id", Text: "workspace_id id manifest digest created_by updated_by",
+			Int: "created_at updated_at",
 		},
 		{Name: "connection_users", Key: "workflow_id connection", Text: "workflow_id connection workspace_id"},
 	}

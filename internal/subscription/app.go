@@ -183,7 +183,11 @@ type AppHook struct {
 
 // OfApp returns the URLs at which a service calls an app, for whoever owns it.
 func (s *Service) OfApp(ctx context.Context, app connection.App) ([]AppHook, error) {
-	i, ok := s.operations.FindIntegration(app.Integration)
+	operations, err := s.operations.In(ctx, app.WorkspaceID, app.Integration)
+	if err != nil {
+		return nil, err
+	}
+	i, ok := operations.FindIntegration(app.Integration)
 	if !ok {
 		return nil, nil
 	}
@@ -193,7 +197,6 @@ func (s *Service) OfApp(ctx context.Context, app connection.App) ([]AppHook, err
 			continue
 		}
 		one := AppHook{Name: i.FullName(hook.Name)}
-		var err error
 		if one.URL, one.Setup, err = s.appSetup(ctx, &connection.InstalledApp{App: app}, operation.Registration{Service: i, Hook: &hook}); err != nil {
 			return nil, err
 		}

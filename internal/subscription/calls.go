@@ -192,7 +192,11 @@ func (c *Calls) fireAll(ctx context.Context, call operation.HookCall, triggers [
 
 // registration returns what the service was told.
 func (c *Calls) registration(ctx context.Context, called Called) (operation.Registration, error) {
-	i, hook, ok := c.operations.FindHook(called.hook)
+	operations, err := c.operations.In(ctx, called.Workspace.ID, called.hook)
+	if err != nil {
+		return operation.Registration{}, err
+	}
+	i, hook, ok := operations.FindHook(called.hook)
 	if !ok {
 		return operation.Registration{}, trigger.NothingHere()
 	}
@@ -300,6 +304,9 @@ func (c *Calls) fire(ctx context.Context, call operation.HookCall, t trigger.Tri
 		return err
 	}
 	_, one := compiled.Config.(*service.Config).Trigger()
+	if one.Hook == nil { // its manifest was changed
+		return nil
+	}
 	if one.Poll != nil {
 		return c.store.PollNow(ctx, t, clock.Steady())
 	}

@@ -134,7 +134,11 @@ func handoutPause(failures int) time.Duration {
 // handOut starts the runs for a call with each of the connections to its account. That it
 // fails for one of them changes nothing for the others.
 func (c *Calls) handOut(ctx context.Context, of AppCall) error {
-	i, hook, ok := c.operations.FindHook(of.Hook)
+	operations, err := c.operations.In(ctx, of.WorkspaceID, of.Hook)
+	if err != nil {
+		return err
+	}
+	i, hook, ok := operations.FindHook(of.Hook)
 	if !ok {
 		return nil // of an integration that is gone
 	}

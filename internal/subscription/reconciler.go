@@ -153,7 +153,11 @@ func (t *task) do(ctx context.Context) (err error) {
 	if t.contents, err = open(ctx, t.Vault, t.Subscription); err != nil {
 		return err
 	}
-	t.service, t.hook, _ = t.Operations.FindHook(t.Hook)
+	operations, err := t.Operations.In(ctx, t.WorkspaceID, t.Hook)
+	if err != nil {
+		return err
+	}
+	t.service, t.hook, _ = operations.FindHook(t.Hook)
 	switch {
 	case len(t.need.Triggers) == 0:
 		return t.remove(ctx)

@@ -75,7 +75,11 @@ func (s *Service) States(ctx context.Context, actor auth.Actor, triggers []trigg
 
 func (s *Service) state(ctx context.Context, of Subscription) (State, error) {
 	out := State{Status: Pending, ExpiresAt: of.ExpiresAt, Error: of.Error}
-	i, hook, ok := s.operations.FindHook(of.Hook)
+	operations, err := s.operations.In(ctx, of.WorkspaceID, of.Hook)
+	if err != nil {
+		return out, err
+	}
+	i, hook, ok := operations.FindHook(of.Hook)
 	byPeople := ok && hook.Register == nil
 	switch {
 	case of.Error != nil:
@@ -88,7 +92,6 @@ func (s *Service) state(ctx context.Context, of Subscription) (State, error) {
 	if !byPeople {
 		return out, nil
 	}
-	var err error
 	switch about := (operation.Registration{Service: i, Hook: hook}); {
 	case of.Sealed != nil:
 		out.URL, out.Setup, err = s.ownSetup(ctx, of, about)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
@@ -55,8 +54,8 @@ type Arming interface {
 }
 
 // CompileTriggers compiles the triggers of a definition that passed Check.
-func CompileTriggers(d Definition, catalog *action.Catalog, types *TriggerTypes) ([]CompiledTrigger, error) {
-	c := &compiler{catalog: catalog, types: types, blocks: map[string]string{}, integrations: map[string]needed{}}
+func CompileTriggers(d Definition, v Vocabulary) ([]CompiledTrigger, error) {
+	c := &compiler{catalog: v.Actions, types: v.Types, own: v.own, blocks: map[string]string{}, integrations: map[string]needed{}}
 	out := c.compileTriggers(d.Triggers)
 	if len(c.problems) > 0 {
 		return nil, fmt.Errorf("%w: %s: %s", ErrCorrupt, c.problems[0].Pointer, c.problems[0].Message)
@@ -77,7 +76,11 @@ func (s *Service) arm(ctx context.Context, was State, change *Change) error {
 
 // armed returns the triggers of a workflow, ready to be stored.
 func (s *Service) armed(ctx context.Context, w Workflow) ([]Armed, error) {
-	compiled, err := CompileTriggers(w.Definition, s.catalog, s.types)
+	v, err := s.vocabulary(ctx, w.WorkspaceID, w.Definition)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := CompileTriggers(w.Definition, v.stored(s.own))
 	if err != nil {
 		return nil, err
 	}

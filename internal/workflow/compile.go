@@ -69,10 +69,11 @@ func (p *Program) Trigger(id string) *CompiledTrigger {
 type CompiledStep struct {
 	Step
 	// After are the indexes of the steps that it needs.
-	After  []int
-	Input  *expr.Value
-	When   *expr.Program // nil: always
-	Action action.Entry
+	After   []int
+	Input   *expr.Value
+	When    *expr.Program // nil: always
+	Action  action.Entry
+	checker *action.Catalog // nil if the action cannot be used any more
 	// Limit is the timeout of one attempt; Policy says how the step is retried.
 	Limit  time.Duration
 	Policy Policy
@@ -87,6 +88,14 @@ type CompiledStep struct {
 	Masked []mask.Path
 	// Block is set for a step that contains steps.
 	Block *Block
+}
+
+// CheckInput validates an input against the schema of the action, once all values are known.
+func (s *CompiledStep) CheckInput(input map[string]any) []Problem {
+	if s.checker == nil { // the action cannot be used any more, which it says itself
+		return nil
+	}
+	return s.checker.Check(s.Uses, input, func(string) bool { return false })
 }
 
 // Block is a compiled loop.
@@ -140,7 +149,11 @@ func (p *Program) Find(id string) *CompiledStep {
 // and connections, since they may be created or deleted at any time, and it does not
 // run slow checks, which a saved workflow has passed.
 func Compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*Program, []Problem) {
-	c, program := compile(d, catalog, types)
+	return Vocabulary{Actions: catalog, Types: types}.compile(d)
+}
+
+func (v Vocabulary) compile(d Definition) (*Program, []Problem) {
+	c, program := compile(d, v)
 	if problems := c.sortedProblems(); len(problems) > 0 {
 		return nil, problems
 	}
@@ -155,7 +168,7 @@ func Compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*Progr
 func Check(
 	ctx context.Context, was, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error),
 ) (problems []Problem, level int, err error) {
-	c, _ := compile(d, catalog, types)
+	c, _ := compile(d, Vocabulary{Actions: catalog, Types: types})
 	if err := c.runSlowChecks(ctx, workspaceID); err != nil {
 		return nil, 0, err
 	}
@@ -202,8 +215,8 @@ func (c *compiler) runSlowChecks(ctx context.Context, workspaceID string) error 
 	return nil
 }
 
-func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compiler, *Program) {
-	c := &compiler{catalog: catalog, types: types, files: d.Files, blocks: map[string]string{}, answerable: map[string]bool{}, masks: map[string][]mask.Path{}, integrations: map[string]needed{}}
+func compile(d Definition, v Vocabulary) (*compiler, *Program) {
+	c := &compiler{catalog: v.Actions, types: v.Types, own: v.own, files: d.Files, blocks: map[string]string{}, answerable: map[string]bool{}, masks: map[string][]mask.Path{}, integrations: map[string]needed{}}
 	triggers := c.compileTriggers(d.Triggers)
 	secrets, vars := len(c.secrets), len(c.vars)
 	c.allVars = false
@@ -246,6 +259,7 @@ func topLevelIndex(pointer string) int {
 type compiler struct {
 	catalog     *action.Catalog
 	types       *TriggerTypes
+	own         func(name string) bool // of the Vocabulary
 	files       References
 	names       []string
 	blocks      map[string]string // by step id, the id of its block

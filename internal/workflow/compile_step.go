@@ -59,7 +59,11 @@ func (c *compiler) compileStep(at string, compiled *CompiledStep, sc scope) {
 		return
 	}
 	compiled.Limit, compiled.Policy = c.stepTimeout(at, step), c.retryPolicy(at, step)
+	problems := len(c.problems)
 	c.compileAction(at, compiled, sc)
+	if because, changed := c.changed(step.Uses, problems); changed {
+		compiled.Action, compiled.checker = broken(step.Uses, because), nil
+	}
 }
 
 // compileBare compiles an expression without checking its references.
@@ -103,7 +107,7 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 		}
 		c.report(at+"/uses", hint, "unknown action %q", compiled.Uses)
 	}
-	compiled.Action = entry
+	compiled.Action, compiled.checker = entry, c.catalog
 	if compiled.Timeout == "" && entry.Spec.Timeout > 0 {
 		compiled.Limit = entry.Spec.Timeout
 	}

@@ -24,7 +24,7 @@ func (c *compiler) compileTriggers(triggers []Trigger) []CompiledTrigger {
 		c.report("/triggers", "", "must have at most %d entries", maxTriggers)
 		return nil
 	}
-	out := make([]CompiledTrigger, len(triggers))
+	out := make([]CompiledTrigger, 0, len(triggers))
 	seen := map[string]bool{}
 	for i, trigger := range triggers {
 		at := fmt.Sprintf("/triggers/%d", i)
@@ -35,7 +35,11 @@ func (c *compiler) compileTriggers(triggers []Trigger) []CompiledTrigger {
 			c.report(at+"/id", "", "the id %q is already used by another trigger", trigger.ID)
 		}
 		seen[trigger.ID] = true
-		out[i] = c.compileTrigger(at, trigger)
+		problems := len(c.problems)
+		compiled := c.compileTrigger(at, trigger)
+		if _, changed := c.changed(trigger.Type, problems); !changed {
+			out = append(out, compiled)
+		}
 	}
 	return out
 }

@@ -93,7 +93,11 @@ func (s *Service) DraftStep(ctx context.Context, actor auth.Actor, id, stepID st
 	if err != nil {
 		return TestStep{}, err
 	}
-	program, problems := Compile(d, s.catalog, s.types)
+	v, err := s.vocabulary(ctx, w.WorkspaceID, d)
+	if err != nil {
+		return TestStep{}, err
+	}
+	program, problems := v.compile(d)
 	if len(problems) > 0 {
 		return TestStep{}, fmt.Errorf("compile a definition that passed its check: %s", problems[0].Message)
 	}

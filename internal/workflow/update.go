@@ -217,7 +217,11 @@ func (s *Service) requireConnections(ctx context.Context, actor auth.Actor, was 
 	if err != nil {
 		return err
 	}
-	c, _ := compile(w.Definition, s.catalog, s.types)
+	v, err := s.vocabulary(ctx, w.WorkspaceID, w.Definition)
+	if err != nil {
+		return err
+	}
+	c, _ := compile(w.Definition, v)
 	c.problems = nil // a saved definition has none, and a new one was checked
 	c.checkConnections(names.Connections)
 	if problems := c.sortedProblems(); len(problems) > 0 {

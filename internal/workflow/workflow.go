@@ -156,6 +156,7 @@ type Service struct {
 	arming  Arming
 	schema  func() ([]byte, error)
 	nodes   Nodes
+	own     OwnSource // nil: there are no own integrations
 }
 
 // NameSource returns the names of the secrets, variables and connections of a workspace.
@@ -178,13 +179,20 @@ func NewService(store Store, catalog *action.Catalog, types *TriggerTypes, names
 // Without it, there is only this process.
 func (s *Service) CheckNodes(nodes Nodes) { s.nodes = nodes }
 
+// UseOwn lets definitions use what workspaces have described themselves.
+func (s *Service) UseOwn(source OwnSource) { s.own = source }
+
 // check finds the files and the level of a definition and reports why it cannot replace another one.
 func (s *Service) check(ctx context.Context, actor auth.Actor, was Definition, d *Definition) ([]Problem, error) {
 	missing, err := s.resolveFiles(ctx, actor.Workspace.ID, d)
 	if err != nil {
 		return nil, err
 	}
-	problems, level, err := Check(ctx, was, *d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor) })
+	v, err := s.vocabulary(ctx, actor.Workspace.ID, *d)
+	if err != nil {
+		return nil, err
+	}
+	problems, level, err := Check(ctx, was, *d, v.Actions, v.Types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor) })
 	if len(missing) > 0 {
 		problems = append(problems, missing...)
 		sortProblems(problems)

@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -155,6 +156,7 @@ func (l *movedInstallation) populate(t *testing.T, c *harness.Client) {
 	c.Expect(t, 201, "POST", "/v1/connections", map[string]any{
 		"name": "shop", "auth": "bearer", "fields": map[string]any{"token": "c4n4ry-v4lue"}, "definition": map[string]any{"hosts": []string{"api.shop.example"}},
 	})
+	connectOwn(t, c)
 	c.Expect(t, 201, "POST", "/v1/oauth-apps", map[string]any{"integration": "github", "client_id": "an id", "client_secret": "c4n4ry-v4lue"})
 	populateTables(t, c)
 	populateFiles(t, c)
@@ -184,6 +186,7 @@ func (l *movedInstallation) populate(t *testing.T, c *harness.Client) {
 	l.people(t, c)
 	other := flow.NewWorkspace(t, l.Server.Client, "pro")
 	l.tenant = other.Key
+	connectOwn(t, other)
 	other.Expect(t, 201, "PUT", "/v1/secrets/token", map[string]any{"value": "another"})
 	awaitEnd(t, other, startRun(t, other, createWorkflow(t, other, "theirs", chain{{"add", 1}}), 1).ID)
 	l.once = l.startOnce(t, c)
@@ -252,6 +255,18 @@ func (l *movedInstallation) followUntilKill(t *testing.T) {
 	both.Wait()
 	l.target.AwaitClosed(t)
 	l.target.Release()
+}
+
+// connectOwn adds an integration of a workspace, and a connection to it.
+func connectOwn(t *testing.T, c *harness.Client) {
+	t.Helper()
+	c.Expect(t, 201, "POST", "/v1/integrations", json.RawMessage(`{
+		"id": "x_acme", "name": "Acme", "category": "support", "docs": "https://docs.acme.example", "base_url": "https://api.acme.example",
+		"connection": {"hosts": ["api.acme.example"], "auth": [{"kind": "bearer", "label": "Token"}], "test": {"path": "/me"}, "learn": {"label": "${{ test.name }}"}}
+	}`))
+	c.Expect(t, 201, "POST", "/v1/connections", map[string]any{
+		"name": "acme", "integration": "x_acme", "auth": "bearer", "fields": map[string]any{"token": "c4n4ry-v4lue"}, "hosts": []string{"api.acme.example"},
+	})
 }
 
 // compare compares the responses of a server on a directory with those of the killed

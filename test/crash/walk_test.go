@@ -89,6 +89,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 	w.get("/v1/integrations/{id}", w.list("/v1/integrations", "id")[0])
 	w.page("/v1/integrations/{id}/icon", "/v1/integrations/gmail/icon")
 	w.get("/v1/integrations/{id}/triggers/{trigger}", "gmail", "new_message")
+	w.get("/v1/integrations/{id}/manifest", "x_acme")
 	return w
 }
 

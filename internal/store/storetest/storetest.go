@@ -75,6 +75,7 @@ var areas = []struct {
 	{"tenants and names", testNamedTenants},
 	{"connections", testConnections},
 	{"OAuth apps", testOAuthApps},
+	{"own integrations", testOwnIntegrations},
 	{"data tables", testDataTables},
 	{"rows of tables", testTableRows},
 	{"filters of rows", testTableFilters},

@@ -16,6 +16,10 @@ import (
 // timeout is the duration of one poll, which can read several pages.
 const timeout = 90 * time.Second
 
+// pausedInterval is how often a trigger is looked at whose integration was changed so that
+// it no longer polls.
+const pausedInterval = time.Hour
+
 // reader is the poll.Reader of the triggers of services.
 type reader struct {
 	values      trigger.Values
@@ -25,7 +29,10 @@ type reader struct {
 
 // Interval implements poll.Reader.
 func (*reader) Interval(c workflow.CompiledTrigger) time.Duration {
-	return c.Config.(*Config).schedule.Interval()
+	if schedule := c.Config.(*Config).schedule; schedule != nil {
+		return schedule.Interval()
+	}
+	return pausedInterval
 }
 
 // Source implements poll.Reader. A manifest that was corrected reads the same.
@@ -41,6 +48,9 @@ func (*reader) IsCalled(c workflow.CompiledTrigger) bool {
 // Read implements poll.Reader.
 func (r *reader) Read(ctx context.Context, q poll.Query) (poll.Found, *mask.Masker, error) {
 	config := q.Compiled.Config.(*Config)
+	if config.trigger.Poll == nil {
+		return poll.Found{}, nil, &action.Failure{Code: trigger.CodeCorrupt, Message: "the integration was changed and the trigger no longer looks for something new: save the workflow again"}
+	}
 	settings, err := config.Settings(ctx, r.values, q.Trigger, q.Compiled, q.Env())
 	if err != nil {
 		return poll.Found{}, nil, err

@@ -60,6 +60,9 @@ func hook(t workflow.CompiledTrigger, active bool) *workflow.ArmedHook {
 	return out
 }
 
+// NewTypes returns the types of triggers of the integrations whose operations these are.
+func NewTypes(operations *operation.Actions) *Types { return &Types{operations: operations} }
+
 // Types are the types of triggers of integrations.
 type Types struct {
 	operations *operation.Actions
@@ -108,9 +111,12 @@ func Summary(i *integration.Integration, t *integration.Trigger) string {
 	return fmt.Sprintf("%s in %s.", t.Title, i.Name)
 }
 
-// Sample returns a payload of a type, one of its tests.
+// Sample returns a payload of a type, one of its tests, or nil if it has none.
 func Sample(name string) (json.RawMessage, error) {
 	id, short, _ := strings.Cut(name, ".")
+	if integration.IsOwn(id) {
+		return nil, nil // a workspace gives no tests
+	}
 	tests, err := authoring.BuiltinTests(id)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/ownintegration"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+type createIntegrationRequest struct {
+	Manifest []byte `body:"text"`
+}
+
+// createIntegration adds an integration of the workspace. The body is its manifest.
+func (s *Server) createIntegration(ctx context.Context, in *createIntegrationRequest) (commit, error) {
+	own, err := s.Integrations.Parse(actorOf(ctx), string(in.Manifest))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (*reply, error) {
+		own, err := s.Integrations.Create(ctx, actorOf(ctx), own)
+		if err != nil {
+			return nil, err
+		}
+		return showOwn(own).withHeader("Location", "/v1/integrations/"+own.ID), nil
+	}, nil
+}
+
+type replaceIntegrationRequest struct {
+	ID       string `path:"id"`
+	IfMatch  string `header:"If-Match"`
+	Manifest []byte `body:"text"`
+}
+
+// replaceIntegration replaces the manifest of an integration of the workspace.
+func (s *Server) replaceIntegration(ctx context.Context, in *replaceIntegrationRequest) (commit, error) {
+	own, err := s.Integrations.Parse(actorOf(ctx), string(in.Manifest))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (*reply, error) {
+		own, err := s.Integrations.Replace(ctx, actorOf(ctx), in.ID, own, tagsOf(in.IfMatch))
+		if err != nil {
+			return nil, err
+		}
+		return showOwn(own), nil
+	}, nil
+}
+
+func showOwn(own ownintegration.Own) *reply {
+	return ok(showIntegration(own.Integration)).withHeader("ETag", own.ETag())
+}
+
+type deleteIntegrationRequest struct {
+	ID      string `path:"id"`
+	IfMatch string `header:"If-Match"`
+}
+
+func (s *Server) deleteIntegration(ctx context.Context, in *deleteIntegrationRequest) (*reply, error) {
+	return &reply{}, s.Integrations.Delete(ctx, actorOf(ctx), in.ID, tagsOf(in.IfMatch))
+}
+
+type manifestBody struct {
+	ID        string  `json:"id"`
+	Manifest  string  `json:"manifest"`
+	CreatedAt string  `json:"created_at"`
+	CreatedBy *string `json:"created_by"`
+	UpdatedAt string  `json:"updated_at"`
+	UpdatedBy *string `json:"updated_by"`
+}
+
+// getManifest returns the manifest of an integration of the workspace as it was written.
+func (s *Server) getManifest(ctx context.Context, in *integrationRequest) (*reply, error) {
+	m, err := s.Integrations.Manifest(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(manifestBody{
+		m.ID, m.Text, clock.Format(m.CreatedAt), orNull(m.CreatedBy), clock.Format(m.UpdatedAt), orNull(m.UpdatedBy),
+	}).withHeader("ETag", m.ETag()), nil
+}
+
+// tagsOf returns the ETags of an If-Match header; nil if there is none.
+func tagsOf(header string) []string {
+	if header == "" {
+		return nil
+	}
+	return workflow.ParseMatch(header).Tags
+}

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/ownintegration"
+	"github.com/stepmill/stepmill/internal/uid"
+)
+
+const manifestColumns = `workspace_id, id, manifest, digest, created_at, created_by, updated_at, updated_by`
+
+func scanManifest(r database.Row) (m ownintegration.Manifest, err error) {
+	err = r.Scan(&m.WorkspaceID, &m.ID, &m.Text, &m.Digest, &m.CreatedAt, &m.CreatedBy, &m.UpdatedAt, &m.UpdatedBy)
+	return m, err
+}
+
+func scanHead(r database.Row) (h ownintegration.Head, err error) {
+	err = r.Scan(&h.ID, &h.Digest)
+	return h, err
+}
+
+// lockOwn serializes the changes of a workspace's connections, and of what they
+// depend on.
+func lockOwn(tx *transaction, workspaceID string) error {
+	return tx.Do(`UPDATE workspaces SET connections = connections WHERE id = $1`, workspaceID)
+}
+
+func readManifest(c database.Conn, workspaceID, id string) (*ownintegration.Manifest, error) {
+	return database.One(c, `SELECT `+manifestColumns+` FROM own_integrations WHERE workspace_id = $1 AND id = $2`, []any{workspaceID, id}, scanManifest)
+}
+
+// InsertManifest implements ownintegration.Store.
+func (s *Store) InsertManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		if err := lockOwn(tx, m.WorkspaceID); err != nil {
+			return err
+		}
+		was, err := readManifest(tx, m.WorkspaceID, m.ID)
+		if err != nil {
+			return err
+		}
+		if was != nil {
+			outcome = ownintegration.Exists
+			return nil
+		}
+		if outcome, err = roomForManifest(tx, m); err != nil || outcome != ownintegration.Done {
+			return err
+		}
+		if err := tx.Do(`INSERT INTO own_integrations (`+manifestColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			m.WorkspaceID, m.ID, m.Text, m.Digest, m.CreatedAt, m.CreatedBy, m.UpdatedAt, m.UpdatedBy); err != nil {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return outcome, err
+}
+
+// roomForManifest reports whether the limits of a workspace allow a manifest.
+func roomForManifest(tx *transaction, m ownintegration.Manifest) (ownintegration.Outcome, error) {
+	var others, size int
+	err := tx.Query(`SELECT manifest FROM own_integrations WHERE workspace_id = $1 AND id <> $2`, []any{m.WorkspaceID, m.ID}, func(r database.Row) error {
+		var text string
+		err := r.Scan(&text)
+		others, size = others+1, size+len(text)
+		return err
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case others >= ownintegration.MaxManifests:
+		return ownintegration.TooMany, nil
+	case size+len(m.Text) > ownintegration.MaxBytes:
+		return ownintegration.TooLarge, nil
+	}
+	return ownintegration.Done, nil
+}
+
+// ReplaceManifest implements ownintegration.Store.
+func (s *Store) ReplaceManifest(ctx context.Context, m ownintegration.Manifest, wasDigest, problem string, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		if err := lockOwn(tx, m.WorkspaceID); err != nil {
+			return err
+		}
+		if outcome, err = roomForManifest(tx, m); err != nil || outcome != ownintegration.Done {
+			return err
+		}
+		n, err := tx.Exec(`UPDATE own_integrations SET manifest = $1, digest = $2, updated_at = $3, updated_by = $4
+			WHERE workspace_id = $5 AND id = $6 AND digest = $7`,
+			m.Text, m.Digest, m.UpdatedAt, m.UpdatedBy, m.WorkspaceID, m.ID, wasDigest)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			outcome = ownintegration.Stale
+			return nil
+		}
+		if problem != "" {
+			if err := tx.Do(`UPDATE connections SET status = $1, problem = $2 WHERE workspace_id = $3 AND integration = $4`,
+				string(connection.NeedsReconnect), problem, m.WorkspaceID, m.ID); err != nil {
+				return err
+			}
+		}
+		return insertAudit(tx, entry)
+	})
+	return outcome, err
+}
+
+// DeleteManifest implements ownintegration.Store.
+func (s *Store) DeleteManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (outcome ownintegration.Outcome, used string, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		outcome = ownintegration.Done
+		if err := lockOwn(tx, m.WorkspaceID); err != nil {
+			return err
+		}
+		name, err := database.One(tx, `SELECT name FROM connections WHERE workspace_id = $1 AND integration = $2 ORDER BY name LIMIT 1`, []any{m.WorkspaceID, m.ID}, scanText)
+		if err != nil {
+			return err
+		}
+		if name != nil {
+			outcome, used = ownintegration.InUse, *name
+			return nil
+		}
+		n, err := tx.Exec(`DELETE FROM own_integrations WHERE workspace_id = $1 AND id = $2 AND digest = $3`, m.WorkspaceID, m.ID, m.Digest)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			outcome = ownintegration.Stale
+			return nil
+		}
+		if err := tx.Do(`DELETE FROM oauth_apps WHERE workspace_id = $1 AND integration = $2`, m.WorkspaceID, m.ID); err != nil {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return outcome, used, err
+}
+
+// Manifest implements ownintegration.Store.
+func (s *Store) Manifest(ctx context.Context, workspaceID, id string) (found *ownintegration.Manifest, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = readManifest(c, workspaceID, id)
+		return err
+	})
+	return found, err
+}
+
+// ManifestHead implements ownintegration.Store.
+func (s *Store) ManifestHead(ctx context.Context, workspaceID, id string) (found *ownintegration.Head, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 AND id = $2`, []any{workspaceID, id}, scanHead)
+		return err
+	})
+	return found, err
+}
+
+// ManifestHeads implements ownintegration.Store.
+func (s *Store) ManifestHeads(ctx context.Context, workspaceID string) (found []ownintegration.Head, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 ORDER BY id`, []any{workspaceID}, scanHead)
+		return err
+	})
+	return found, err
+}
+
+// lacksIntegration reports whether a connection belongs to an own integration that the
+// workspace does not have, or no longer.
+func lacksIntegration(tx *transaction, c connection.Connection) (bool, error) {
+	if !integration.IsOwn(c.Integration) {
+		return false, nil
+	}
+	found, err := database.One(tx, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 AND id = $2`, []any{c.WorkspaceID, c.Integration}, scanHead)
+	return found == nil, err
+}
+
+// WorkspaceOf returns the id of the workspace of a workflow or a run; "" if it was deleted.
+func (s *Store) WorkspaceOf(ctx context.Context, id string) (string, error) {
+	var found *string
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		query := `SELECT workspace_id FROM workflows WHERE id = $1`
+		if uid.Valid(uid.Run, id) {
+			query = `SELECT workspace_id FROM runs WHERE id = $1`
+		}
+		found, err = database.One(c, query, []any{id}, scanText)
+		return err
+	})
+	if err != nil || found == nil {
+		return "", err
+	}
+	return *found, nil
+}
