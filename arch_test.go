@@ -88,7 +88,7 @@ var rules = []rule{
 	{pkg: "file", may: base + " audit auth blob"},
 	{pkg: "idempotency", may: base + " auth vault"},
 	{pkg: "node", may: base + " auth"},
-	{pkg: "ownintegration", may: base + " audit auth integration"},
+	{pkg: "ownintegration", may: base + " audit auth integration integration/openapi"},
 	{pkg: "run", may: base + " action audit auth event file workflow"},
 	{pkg: "secret", may: base + " audit auth vault"},
 	{pkg: "state", may: base + " auth expr table"},

@@ -33,8 +33,8 @@ type request struct {
 // binder fills the input struct of a route. Fields are tagged with where they
 // come from: path:"id", query:"limit", header:"If-Match", body:"required" or
 // body:"optional", body:"csv" for the bytes of a CSV file, body:"text" for those of an
-// object in JSON or YAML that is kept as it is written, or body:"stream" for a *bodyStream that the
-// handler reads. The tag yaml:"ok" also accepts a YAML body. Problems in YAML
+// object in JSON or YAML that is kept as it is written, body:"document" for those of a JSON
+// or YAML document that the handler reads, or body:"stream" for a *bodyStream. The tag yaml:"ok" also accepts a YAML body. Problems in YAML
 // are reported with line and column; positions:"json" does the same for JSON.
 // Anything that is not declared is rejected.
 type binder struct {
@@ -48,7 +48,8 @@ type binder struct {
 	needsBody bool
 	yaml      bool
 	csv       bool // the body is a CSV file
-	text      bool // the body is a document that is kept as it is
+	text      bool // the body is an object that is kept as it is written
+	document  bool // the body is a document that the handler reads
 	streams   bool // the handler reads the body
 	positions bool
 }
@@ -67,8 +68,8 @@ func newBinder[In any](pattern string) *binder {
 		}
 		if need, ok := field.Tag.Lookup("body"); ok {
 			b.body, b.needsBody, b.yaml = field.Index, need == "required", field.Tag.Get("yaml") == "ok"
-			b.csv, b.text, b.streams = need == "csv", need == "text", need == "stream"
-			b.yaml = b.yaml || b.text
+			b.csv, b.text, b.document, b.streams = need == "csv", need == "text", need == "document", need == "stream"
+			b.yaml = b.yaml || b.text || b.document
 			b.positions = field.Tag.Get("positions") == "json"
 			continue
 		}
@@ -199,7 +200,10 @@ func (b *binder) bindBody(r *request, value reflect.Value) error {
 			return err
 		}
 	}
-	if b.csv || b.text {
+	if b.document && len(r.body) == 0 {
+		return fault.New(fault.InvalidJSON, "the body is empty: send the document")
+	}
+	if b.csv || b.text || b.document {
 		value.FieldByIndex(b.body).SetBytes(r.body)
 		return nil
 	}

@@ -2,6 +2,9 @@ package api
 
 import (
 	"context"
+	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/ownintegration"
@@ -50,6 +53,57 @@ func (s *Server) replaceIntegration(ctx context.Context, in *replaceIntegrationR
 
 func showOwn(own ownintegration.Own) *reply {
 	return ok(showIntegration(own.Integration)).withHeader("ETag", own.ETag())
+}
+
+type convertOpenAPIRequest struct {
+	ID         string `query:"id"`
+	Name       string `query:"name"`
+	Category   string `query:"category"`
+	Server     string `query:"server"`
+	Operations string `query:"operations"`
+	Test       string `query:"test"`
+	Preview    string `query:"preview"`
+	Document   []byte `body:"document"`
+}
+
+type convertedBody struct {
+	// Integration is nil for a preview.
+	Integration *integrationBody      `json:"integration"`
+	Manifest    string                `json:"manifest"`
+	Operations  []string              `json:"operations"`
+	Notes       []ownintegration.Note `json:"notes"`
+}
+
+// convertOpenAPI adds an integration for an API that an OpenAPI document describes. A
+// preview adds nothing, and responds with 200.
+func (s *Server) convertOpenAPI(ctx context.Context, in *convertOpenAPIRequest) (commit, error) {
+	if !slices.Contains([]string{"", "true", "false"}, in.Preview) {
+		return nil, parameter("preview", "must be true or false")
+	}
+	options := ownintegration.ConvertOptions{ID: in.ID, Name: in.Name, Category: in.Category, Server: in.Server, Test: in.Test}
+	if in.Operations != "" {
+		options.Operations = strings.Split(in.Operations, ",")
+	}
+	made, err := s.Integrations.Convert(ctx, actorOf(ctx), in.Document, options)
+	if err != nil {
+		return nil, err
+	}
+	body := convertedBody{Manifest: made.Text, Operations: orEmpty(made.Operations), Notes: orEmpty(made.Notes)}
+	if in.Preview == "true" {
+		return func(context.Context) (*reply, error) {
+			response := ok(body)
+			response.status = http.StatusOK
+			return response, nil
+		}, nil
+	}
+	return func(ctx context.Context) (*reply, error) {
+		own, err := s.Integrations.Create(ctx, actorOf(ctx), made.Own)
+		if err != nil {
+			return nil, err
+		}
+		body.Integration = new(showIntegration(own.Integration))
+		return ok(body).withHeader("Location", "/v1/integrations/"+own.ID).withHeader("ETag", own.ETag()), nil
+	}, nil
 }
 
 type deleteIntegrationRequest struct {

@@ -179,3 +179,52 @@ func TestOwnIntegrationsOfOthers(t *testing.T) {
 		t.Errorf("the integration is called %q", name)
 	}
 }
+
+// acmeDocument describes the API of a service.
+const acmeDocument = `{
+	"openapi": "3.1.0", "info": {"title": "Beta tickets", "version": "1"}, "servers": [{"url": "https://api.beta.example/v1"}],
+	"components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}, "security": [{"token": []}],
+	"paths": {"/tickets": {
+		"get": {"operationId": "listTickets", "responses": {"200": {"description": "OK", "content": {"application/json": {}}}}},
+		"post": {
+			"operationId": "createTicket", "responses": {"201": {"description": "Created", "content": {"application/json": {}}}},
+			"requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"subject": {"type": "string"}}}}}},
+			"parameters": [{"name": "session", "in": "cookie"}]
+		}
+	}}
+}`
+
+func TestFromOpenAPI(t *testing.T) {
+	runScenarios(t, []scenario{
+		{
+			name:    "a document makes an integration",
+			request: "POST /v1/integrations/from-openapi?category=support", scope: "write", body: acmeDocument, status: 201, audit: "integration.created",
+			headers:  []string{"Location", "/v1/integrations/x_beta_tickets", "ETag", ".+"},
+			contains: `{"integration": {"id": "x_beta_tickets", "category": "support", "own": true, "confirm_hosts": ["api.beta.example"]}, "operations": ["list_tickets", "create_ticket"]}`,
+			after: func(w *testWorkspace, a *response) {
+				if stored := w.call("GET", "/v1/integrations/x_beta_tickets/manifest", "").wantStatus(200).str("manifest"); stored != a.str("manifest") {
+					w.t.Errorf("the stored manifest is %q", stored)
+				}
+				w.call("GET", "/v1/actions/x_beta_tickets.create_ticket", "").wantStatus(200)
+				w.call("POST", "/v1/integrations/from-openapi", acmeDocument).wantStatus(409, "integration_exists")
+			},
+		},
+		{
+			name:    "a preview adds nothing",
+			request: "POST /v1/integrations/from-openapi?preview=true&id=x_beta&operations=list_*", scope: "write", body: acmeDocument, status: 200,
+			contains: `{"integration": null, "operations": ["list_tickets"], "manifest": "~(?s)^id: x_beta\n.*"}`,
+			after: func(w *testWorkspace, _ *response) {
+				w.call("GET", "/v1/integrations/x_beta", "").wantStatus(404, "integration_not_found")
+			},
+		},
+		{
+			name:    "a document in YAML has its places in errors",
+			request: "POST /v1/integrations/from-openapi", body: "openapi: 3.1.0\ninfo: {title: Beta, version: '1'}\npaths:\n  /a: 7\n", requestHeaders: asYAML, status: 422, code: "integration_invalid",
+			contains: `{"error": {"message": "~the document cannot be converted: .*", "details": [{"line": 4, "column": 3, "pointer": "/paths"}]}}`,
+		},
+		{name: "an id that is not one of the workspace's own", request: "POST /v1/integrations/from-openapi?id=slack", body: acmeDocument, status: 400, code: "invalid_request", message: "id: must begin with x_"},
+		{name: "an operation that the document does not have", request: "POST /v1/integrations/from-openapi?operations=lst_tickets", body: acmeDocument, status: 400, code: "invalid_request", message: "operations: "},
+		{name: "an unknown preview", request: "POST /v1/integrations/from-openapi?preview=yes", body: acmeDocument, status: 400, code: "invalid_request", message: "preview"},
+		{name: "no document", request: "POST /v1/integrations/from-openapi", body: "", status: 400, code: "invalid_json"},
+	})
+}

@@ -83,6 +83,7 @@ func (s *Server) registerCatalogs(t *routeTable) {
 
 	handle(t, "GET /v1/integrations", auth.Read, http.StatusOK, s.listIntegrations)
 	handlePrepared(t, "POST /v1/integrations", auth.Write, http.StatusCreated, s.createIntegration)
+	handlePrepared(t, "POST /v1/integrations/from-openapi", auth.Write, http.StatusCreated, s.convertOpenAPI)
 	handle(t, "GET /v1/integrations/{id}", auth.Read, http.StatusOK, s.getIntegration)
 	handlePrepared(t, "PUT /v1/integrations/{id}", auth.Write, http.StatusOK, s.replaceIntegration)
 	handle(t, "DELETE /v1/integrations/{id}", auth.Write, http.StatusNoContent, s.deleteIntegration)

@@ -126,6 +126,7 @@ var routeBodies = map[string]string{
 	"GET /v1/integrations":                                  "-",
 	"GET /v1/integrations/{id}":                             "-",
 	"POST /v1/integrations":                                 strings.Replace(acmeManifest, "x_acme", "x_matrix", 1),
+	"POST /v1/integrations/from-openapi":                    acmeDocument,
 	"PUT /v1/integrations/{id}":                             acmeManifest,
 	"DELETE /v1/integrations/{id}":                          "-",
 	"GET /v1/integrations/{id}/manifest":                    "-",

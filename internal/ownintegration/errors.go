@@ -20,7 +20,12 @@ const (
 // invalid returns the error about a manifest that is not valid. Its pointers and positions
 // are those in the manifest.
 func invalid(problems integration.Errors) error {
-	out := fault.New(fault.IntegrationInvalid, "the manifest is not valid: %s", shorten(problems[0].Error()))
+	return problemsOf("the manifest is not valid", problems)
+}
+
+// problemsOf returns the error about a text with problems.
+func problemsOf(summary string, problems integration.Errors) error {
+	out := fault.New(fault.IntegrationInvalid, "%s: %s", summary, shorten(problems[0].Error()))
 	for _, one := range problems[:min(len(problems), maxProblems)] {
 		out = out.With(fault.Detail{Pointer: shorten(one.Pointer), Message: shorten(one.Message), Line: one.Line, Column: one.Column})
 	}

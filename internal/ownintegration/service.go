@@ -7,18 +7,22 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fairqueue"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
 // Service implements the operations on own integrations.
 type Service struct {
-	store Store
-	cache *cache
+	store       Store
+	cache       *cache
+	conversions *fairqueue.Queue
 }
 
 // NewService returns a service on a store.
-func NewService(store Store) *Service { return &Service{store: store, cache: newCache()} }
+func NewService(store Store) *Service {
+	return &Service{store: store, cache: newCache(), conversions: fairqueue.New(conversions, conversions, conversionsWaiting)}
+}
 
 // Own is an own integration with its manifest.
 type Own struct {

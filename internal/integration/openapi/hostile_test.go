@@ -142,7 +142,7 @@ func alike() string {
 	for n := range 9000 {
 		var methods []string
 		for m, method := range strings.Fields("get post put patch delete head options trace") {
-			methods = append(methods, fmt.Sprintf(`"%s": {"operationId": "%s%08d"}`, method, strings.Repeat("a", 32), (8*n+m)/2))
+			methods = append(methods, fmt.Sprintf(`%q: {"operationId": %q}`, method, fmt.Sprintf("%s%08d", strings.Repeat("a", 32), (8*n+m)/2)))
 		}
 		paths = append(paths, fmt.Sprintf(`"/%d": {%s}`, n, strings.Join(methods, ",")))
 	}
