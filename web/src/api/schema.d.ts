@@ -1631,7 +1631,8 @@ export interface paths {
          * Renew the consent for a connection
          * @description Begins to renew the consent for a connection, as `POST /ui/v1/connections/connect` does for a new one. The
          *     connection stays as it is until the person has consented. Then it is `connected`, and runs that wait for it
-         *     continue.
+         *     continue. `hosts` is required if the connection belongs to an integration of the workspace whose manifest has
+         *     changed how the credential is used.
          */
         post: operations["reconnect"];
         delete?: never;
@@ -2952,11 +2953,21 @@ export interface paths {
         };
         /**
          * List integrations
-         * @description Returns the services that a workspace can connect to, the same for all workspaces, sorted by id.
+         * @description Returns the services that a workspace can connect to, sorted by id: those that are part of Stepmill, and those
+         *     that the workspace has described itself, whose ids begin with `x_`.
          */
         get: operations["listIntegrations"];
         put?: never;
-        post?: never;
+        /**
+         * Add an integration of the workspace
+         * @description Adds a service that Stepmill does not know. The body is its manifest, which says how people connect, what steps
+         *     can do there and what starts runs; it is stored as it is written. `stepmill integrations lint` checks a manifest
+         *     without sending it, and `stepmill integrations from-openapi` writes one for an API with an OpenAPI document.
+         *
+         *     Only this workspace sees the integration. Whoever connects to it confirms the hosts that may receive the
+         *     credential. A workspace has at most 100 manifests, which have at most 4 MiB together.
+         */
+        post: operations["createIntegration"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2981,6 +2992,46 @@ export interface paths {
          * @description Returns how to connect to a service, what steps can do there, and what can start runs.
          */
         get: operations["getIntegration"];
+        /**
+         * Replace an integration of the workspace
+         * @description Replaces the manifest of an integration that the workspace has added. The id stays. Steps and triggers use the
+         *     new manifest at once, also in runs in progress; a step that was in the middle of several requests fails with
+         *     `outcome_unknown`.
+         *
+         *     If the manifest changes where or how the credential of a connection is used, the connections of the integration
+         *     are `needs_reconnect`: somebody has to confirm the hosts and enter the credential again. A change of titles, help,
+         *     operations or triggers has no such effect.
+         */
+        put: operations["replaceIntegration"];
+        post?: never;
+        /**
+         * Delete an integration of the workspace
+         * @description Deletes an integration that the workspace has added, and its OAuth app. Its connections have to be deleted first.
+         */
+        delete: operations["deleteIntegration"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/integrations/{id}/manifest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example x_acme
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve the manifest of an integration
+         * @description Returns the manifest of an integration that the workspace has added, as it was written.
+         */
+        get: operations["getManifest"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4422,6 +4473,23 @@ export interface components {
             operations: components["schemas"]["IntegrationOperation"][];
             /** @description What can start runs at the service. Each is a type of triggers. */
             triggers: components["schemas"]["IntegrationTrigger"][];
+            /** @description Whether the workspace has described the integration itself. Its id begins with `x_`. */
+            own: boolean;
+            /** @description The hosts that whoever connects to an own integration confirms as `hosts` of the connection: those that receive the credential, and those where people consent and where tokens are issued. Empty for other integrations. */
+            confirm_hosts: string[];
+        };
+        /** @description A manifest as `GET /v1/schemas/integration.json` describes it, of at most 256 KiB. The id begins with `x_`, and the connections are its own, without `connection.of`. */
+        IntegrationManifest: {
+            [key: string]: unknown;
+        };
+        StoredManifest: {
+            id: string;
+            /** @description The text as it was written, with its comments. */
+            manifest: string;
+            created_at: components["schemas"]["Timestamp"];
+            created_by: string | null;
+            updated_at: components["schemas"]["Timestamp"];
+            updated_by: string | null;
         };
         IntegrationOperation: {
             /** @description The name to use in `uses` of a step. `GET /v1/actions/{name}` describes the action. */
@@ -5506,6 +5574,7 @@ export interface components {
             definition?: components["schemas"]["ConnectionDefinition"];
             access?: components["schemas"]["ConnectionAccess"];
             members?: components["schemas"]["ConnectionMembers"];
+            hosts?: components["schemas"]["ConfirmedHosts"];
         };
         ConnectionPatch: {
             name?: components["schemas"]["ConnectionName"];
@@ -5513,7 +5582,10 @@ export interface components {
             members?: components["schemas"]["ConnectionMembers"];
             fields?: components["schemas"]["ConnectionFields"];
             definition?: components["schemas"]["ConnectionDefinition"];
+            hosts?: components["schemas"]["ConfirmedHosts"];
         };
+        /** @description For a connection to an integration that the workspace has described itself: the hosts in its `confirm_hosts`, as a confirmation that the credential may be sent there. Required to connect, and again after the manifest has changed how the credential is used. */
+        ConfirmedHosts: string[];
         /**
          * @description The values that the way to authenticate asks for, secrets included. For a custom connection: `bearer` has `token`, `basic` and `digest` have `username` and `password`, `oauth2` has `client_id` and `client_secret` or, with `client_auth: private_key_jwt`, `private_key` and `key_id`, `service_account` has `key`, the content of the key file, and `subject`, `aws_sigv4` has `access_key_id`, `secret_access_key`, `region` and `session_token`, and `api_key` has one for each `secret.<name>` in `apply`. `client_certificate` and every other kind have `client_certificate`, a certificate and those that lead to its authority in PEM format, and `client_key`, its private key (PKCS #8, PKCS #1 or SEC 1, not encrypted).
          *
@@ -7565,6 +7637,85 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The workspace has not added such an integration. */
+        OwnIntegrationNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The workspace has an integration with this id, or a request with the same idempotency key is still in progress. */
+        IntegrationExistsOrInProgress: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfterInProgress"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description A connection belongs to the integration. */
+        IntegrationInUse: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The manifest has problems, all listed in `details`. */
+        IntegrationInvalid: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The manifest has problems, all listed in `details`, or the idempotency key was used with a different body. */
+        IntegrationInvalidOrKeyReused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The manifest has changed since the state given in `If-Match`. */
+        ManifestConflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The integration does not exist, or has no icon. */
         IntegrationIconNotFound: {
             headers: {
@@ -8256,6 +8407,12 @@ export interface components {
          */
         IfMatch: string;
         /**
+         * @description An `ETag` of the manifest (or several, separated by commas, or `*`). The request is rejected with 412
+         *     `version_conflict` unless the manifest still has it.
+         * @example "5f0c9a527c0e4d8e9a520d6a4a0a3a57"
+         */
+        IfMatchManifest: string;
+        /**
          * @description `wait=N` delays the response for up to N seconds, at most 60, until the run has finished.
          * @example wait=30
          */
@@ -8374,6 +8531,11 @@ export interface components {
          * @example "2-8c1f0a6b"
          */
         ETag: string;
+        /**
+         * @description Identifies the text of the manifest, for `If-Match`.
+         * @example "5f0c9a527c0e4d8e9a520d6a4a0a3a57"
+         */
+        ManifestETag: string;
         /**
          * @description Identifies this revision of the document, for `If-None-Match`.
          * @example "5f0c9a527c0e4d8e9a520d6a4a0a3a57"
@@ -12950,7 +13112,20 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "hosts": [
+                 *         "api.acme.example"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    hosts?: components["schemas"]["ConfirmedHosts"];
+                };
+            };
+        };
         responses: {
             /** @description Where the person consents. */
             200: {
@@ -17645,7 +17820,9 @@ export interface operations {
                      *             "{host}"
                      *           ],
                      *           "operations": [],
-                     *           "triggers": []
+                     *           "triggers": [],
+                     *           "own": false,
+                     *           "confirm_hosts": []
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -17660,6 +17837,187 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    createIntegration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "x_acme",
+                 *       "name": "Acme tickets",
+                 *       "category": "support",
+                 *       "docs": "https://docs.acme.example/api",
+                 *       "base_url": "https://api.acme.example/v1",
+                 *       "connection": {
+                 *         "hosts": [
+                 *           "api.acme.example"
+                 *         ],
+                 *         "auth": [
+                 *           {
+                 *             "id": "token",
+                 *             "kind": "bearer",
+                 *             "label": "Access token"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "operations": {
+                 *         "create_ticket": {
+                 *           "title": "Create a ticket",
+                 *           "input": {
+                 *             "subject": {
+                 *               "type": "string",
+                 *               "title": "Subject",
+                 *               "required": true
+                 *             }
+                 *           },
+                 *           "call": {
+                 *             "method": "POST",
+                 *             "path": "/tickets",
+                 *             "json": {
+                 *               "subject": "${{ input.subject }}"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/yaml": components["schemas"]["IntegrationManifest"];
+                /**
+                 * @example {
+                 *       "id": "x_acme",
+                 *       "name": "Acme tickets",
+                 *       "category": "support",
+                 *       "docs": "https://docs.acme.example/api",
+                 *       "base_url": "https://api.acme.example/v1",
+                 *       "connection": {
+                 *         "hosts": [
+                 *           "api.acme.example"
+                 *         ],
+                 *         "auth": [
+                 *           {
+                 *             "id": "token",
+                 *             "kind": "bearer",
+                 *             "label": "Access token"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "operations": {
+                 *         "create_ticket": {
+                 *           "title": "Create a ticket",
+                 *           "input": {
+                 *             "subject": {
+                 *               "type": "string",
+                 *               "title": "Subject",
+                 *               "required": true
+                 *             }
+                 *           },
+                 *           "call": {
+                 *             "method": "POST",
+                 *             "path": "/tickets",
+                 *             "json": {
+                 *               "subject": "${{ input.subject }}"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["IntegrationManifest"];
+            };
+        };
+        responses: {
+            /** @description The new integration. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ManifestETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "x_acme",
+                     *       "name": "Acme tickets",
+                     *       "category": "support",
+                     *       "docs": "https://docs.acme.example/api",
+                     *       "keywords": [],
+                     *       "connection": "x_acme",
+                     *       "auth": [
+                     *         {
+                     *           "id": "token",
+                     *           "kind": "bearer",
+                     *           "label": "Access token",
+                     *           "help": null,
+                     *           "consent": false,
+                     *           "fields": [
+                     *             {
+                     *               "name": "token",
+                     *               "title": "Token",
+                     *               "help": null,
+                     *               "secret": true,
+                     *               "required": true,
+                     *               "default": null,
+                     *               "enum": [],
+                     *               "pattern": null,
+                     *               "format": null,
+                     *               "example": null
+                     *             }
+                     *           ],
+                     *           "app_fields": [],
+                     *           "scopes": []
+                     *         }
+                     *       ],
+                     *       "hosts": [
+                     *         "api.acme.example"
+                     *       ],
+                     *       "operations": [
+                     *         {
+                     *           "action": "x_acme.create_ticket",
+                     *           "title": "Create a ticket",
+                     *           "summary": null,
+                     *           "deprecated": null
+                     *         }
+                     *       ],
+                     *       "triggers": [],
+                     *       "own": true,
+                     *       "confirm_hosts": [
+                     *         "api.acme.example"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Integration"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            409: components["responses"]["IntegrationExistsOrInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IntegrationInvalidOrKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
         };
     };
     getIntegration: {
@@ -17739,7 +18097,9 @@ export interface operations {
                      *         "{host}"
                      *       ],
                      *       "operations": [],
-                     *       "triggers": []
+                     *       "triggers": [],
+                     *       "own": false,
+                     *       "confirm_hosts": []
                      *     }
                      */
                     "application/json": components["schemas"]["Integration"];
@@ -17749,6 +18109,287 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["IntegrationNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    replaceIntegration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description An `ETag` of the manifest (or several, separated by commas, or `*`). The request is rejected with 412
+                 *     `version_conflict` unless the manifest still has it.
+                 * @example "5f0c9a527c0e4d8e9a520d6a4a0a3a57"
+                 */
+                "If-Match"?: components["parameters"]["IfMatchManifest"];
+            };
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example gitlab
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "x_acme",
+                 *       "name": "Acme tickets",
+                 *       "category": "support",
+                 *       "docs": "https://docs.acme.example/api",
+                 *       "base_url": "https://api.acme.example/v1",
+                 *       "connection": {
+                 *         "hosts": [
+                 *           "api.acme.example"
+                 *         ],
+                 *         "auth": [
+                 *           {
+                 *             "id": "token",
+                 *             "kind": "bearer",
+                 *             "label": "Access token"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "operations": {
+                 *         "create_ticket": {
+                 *           "title": "Create a ticket",
+                 *           "input": {
+                 *             "subject": {
+                 *               "type": "string",
+                 *               "title": "Subject",
+                 *               "required": true
+                 *             }
+                 *           },
+                 *           "call": {
+                 *             "method": "POST",
+                 *             "path": "/tickets",
+                 *             "json": {
+                 *               "subject": "${{ input.subject }}"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/yaml": components["schemas"]["IntegrationManifest"];
+                /**
+                 * @example {
+                 *       "id": "x_acme",
+                 *       "name": "Acme tickets",
+                 *       "category": "support",
+                 *       "docs": "https://docs.acme.example/api",
+                 *       "base_url": "https://api.acme.example/v1",
+                 *       "connection": {
+                 *         "hosts": [
+                 *           "api.acme.example"
+                 *         ],
+                 *         "auth": [
+                 *           {
+                 *             "id": "token",
+                 *             "kind": "bearer",
+                 *             "label": "Access token"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "operations": {
+                 *         "create_ticket": {
+                 *           "title": "Create a ticket",
+                 *           "input": {
+                 *             "subject": {
+                 *               "type": "string",
+                 *               "title": "Subject",
+                 *               "required": true
+                 *             }
+                 *           },
+                 *           "call": {
+                 *             "method": "POST",
+                 *             "path": "/tickets",
+                 *             "json": {
+                 *               "subject": "${{ input.subject }}"
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["IntegrationManifest"];
+            };
+        };
+        responses: {
+            /** @description The integration. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ManifestETag"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "x_acme",
+                     *       "name": "Acme tickets",
+                     *       "category": "support",
+                     *       "docs": "https://docs.acme.example/api",
+                     *       "keywords": [],
+                     *       "connection": "x_acme",
+                     *       "auth": [
+                     *         {
+                     *           "id": "token",
+                     *           "kind": "bearer",
+                     *           "label": "Access token",
+                     *           "help": null,
+                     *           "consent": false,
+                     *           "fields": [
+                     *             {
+                     *               "name": "token",
+                     *               "title": "Token",
+                     *               "help": null,
+                     *               "secret": true,
+                     *               "required": true,
+                     *               "default": null,
+                     *               "enum": [],
+                     *               "pattern": null,
+                     *               "format": null,
+                     *               "example": null
+                     *             }
+                     *           ],
+                     *           "app_fields": [],
+                     *           "scopes": []
+                     *         }
+                     *       ],
+                     *       "hosts": [
+                     *         "api.acme.example"
+                     *       ],
+                     *       "operations": [
+                     *         {
+                     *           "action": "x_acme.create_ticket",
+                     *           "title": "Create a ticket",
+                     *           "summary": null,
+                     *           "deprecated": null
+                     *         }
+                     *       ],
+                     *       "triggers": [],
+                     *       "own": true,
+                     *       "confirm_hosts": [
+                     *         "api.acme.example"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Integration"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            404: components["responses"]["OwnIntegrationNotFound"];
+            412: components["responses"]["ManifestConflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IntegrationInvalid"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    deleteIntegration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description An `ETag` of the manifest (or several, separated by commas, or `*`). The request is rejected with 412
+                 *     `version_conflict` unless the manifest still has it.
+                 * @example "5f0c9a527c0e4d8e9a520d6a4a0a3a57"
+                 */
+                "If-Match"?: components["parameters"]["IfMatchManifest"];
+            };
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example gitlab
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The integration was deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["OwnIntegrationNotFound"];
+            409: components["responses"]["IntegrationInUse"];
+            412: components["responses"]["ManifestConflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    getManifest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example x_acme
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The manifest. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ManifestETag"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "x_acme",
+                     *       "manifest": "id: x_acme\nname: Acme tickets\n",
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *       "updated_at": "2026-11-15T10:21:07.910Z",
+                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StoredManifest"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["OwnIntegrationNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
