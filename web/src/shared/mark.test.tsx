@@ -28,6 +28,13 @@ test("nothing is loaded for what cannot be the id of an integration", () => {
 	expect(image()).toBeNull();
 });
 
+test("an own integration has the first letter of its name as its mark, and nothing is loaded", () => {
+	const Mark = markOf("x_parcels");
+	render(<Mark aria-label="Step" role="img" aria-hidden={undefined} />);
+	expect(image()).toBeNull();
+	expect(screen.getByRole("img", { name: "Step" }).textContent).toBe("P");
+});
+
 test("a mark fills a tile, another icon has the colors of the tile", () => {
 	expect(isMark(EditIcon)).toBe(false);
 	render(<IconTile icon={markOf("slack")} className="bg-sunken" />);

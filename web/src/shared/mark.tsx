@@ -2,6 +2,7 @@ import { useState } from "react";
 import { base } from "@/api/client";
 import { cx } from "@/ui/class";
 import { type Icon, type IconProps, svgIcon } from "@/ui/icons";
+import { bareName, isOwn } from "./own";
 
 const marks = new Map<string, Icon>();
 const all = new WeakSet<Icon>();
@@ -10,7 +11,7 @@ const all = new WeakSet<Icon>();
 export function markOf(integration: string): Icon {
 	const known = marks.get(integration);
 	if (known) return known;
-	const letter = letterOf(integration);
+	const letter = letterOf(bareName(integration));
 	const mark: Icon = (props) => <Mark integration={integration} letter={letter} {...props} />;
 	marks.set(integration, mark);
 	all.add(mark);
@@ -38,7 +39,7 @@ const id = /^[a-z][a-z0-9_]*$/;
  * anything.
  */
 function Mark({ integration, letter: Letter, ...props }: IconProps & { integration: string; letter: Icon }) {
-	const [isMissing, setMissing] = useState(!id.test(integration));
+	const [isMissing, setMissing] = useState(isOwn(integration) || !id.test(integration));
 	if (isMissing) return <Letter {...props} />;
 	const { size = 16, className, "aria-label": label = "" } = props;
 	return (

@@ -2,6 +2,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api, direct, got, type Schema } from "@/api/client";
 import { useSession } from "@/api/session";
 import { useLiveQueries } from "@/live/hooks";
+import { ownStaleTime } from "../own";
 
 export type Connection = Schema["Connection"];
 export type Integration = Schema["Integration"];
@@ -10,11 +11,11 @@ export type InputField = Schema["IntegrationField"];
 export type Definition = Schema["ConnectionDefinition"];
 export type OAuthApp = Schema["OAuthApp"];
 
-/** useIntegrations returns all integrations. */
+/** useIntegrations returns all integrations: those that are part of Stepmill, and those of the workspace. */
 export function useIntegrations() {
 	return useQuery({
 		queryKey: ["integrations"],
-		staleTime: Number.POSITIVE_INFINITY,
+		staleTime: ownStaleTime,
 		queryFn: async ({ signal }) => {
 			const all: Integration[] = [];
 			for (let cursor: string | undefined, more = true; more; ) {

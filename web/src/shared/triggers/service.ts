@@ -1,5 +1,6 @@
 import type { ServiceTriggerType } from "@/shared/workflow/model";
 import { markOf } from "../mark";
+import { bareName } from "../own";
 import type { TriggerInfo } from "./info";
 
 /** serviceInfo tells what the name of a service's type says: gmail.new_message is “New message”. */
@@ -9,7 +10,7 @@ export function serviceInfo(type: ServiceTriggerType): TriggerInfo {
 		type,
 		name: words(name),
 		icon: markOf(service),
-		summary: words(service),
+		summary: words(bareName(service)),
 		lead: "Each new item at the service starts a run.",
 		initial: {},
 		first: "/connection",

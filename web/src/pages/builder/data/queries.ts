@@ -11,6 +11,7 @@ import {
 } from "@/pages/builder/picker/actions";
 import { useDocument } from "@/pages/builder/state";
 import type { JsonSchema } from "@/shared/listed/schema";
+import { staleTimeOf } from "@/shared/own";
 import { allSteps, isServiceTrigger, type JsonObject } from "@/shared/workflow/model";
 
 const forever = { staleTime: Number.POSITIVE_INFINITY };
@@ -41,7 +42,7 @@ export function useServiceTrigger(type: string) {
 		queryFn: ({ signal }) =>
 			gotOrNull(api.GET("/v1/integrations/{id}/triggers/{trigger}", { params: { path: { id, trigger } }, signal })),
 		enabled: isServiceTrigger(type),
-		...forever,
+		staleTime: staleTimeOf(type),
 	});
 }
 

@@ -1,6 +1,7 @@
 import { type UseQueryResult, useQueries, useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { api, got, gotOrNull, type Schema } from "@/api/client";
+import { staleTimeOf } from "@/shared/own";
 import type { Inputs, JsonObject } from "@/shared/workflow/model";
 
 export type Action = Schema["Action"];
@@ -51,7 +52,7 @@ export function useOperations(names: readonly string[]): KnownActions {
 			queryKey: ["actions", name],
 			queryFn: ({ signal }: { signal: AbortSignal }) =>
 				gotOrNull(api.GET("/v1/actions/{name}", { params: { path: { name } }, signal })),
-			staleTime: Number.POSITIVE_INFINITY,
+			staleTime: staleTimeOf(name),
 		})),
 		// A function that stays the same, or the result would be a new one each time.
 		combine: useCallback(
