@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, got } from "@/api/client";
 import { toApiError } from "@/api/error";
+import { useHostConfirmation } from "@/shared/connections/confirm-hosts";
 import { CustomForm } from "@/shared/connections/custom";
 import type { Connection, Integration } from "@/shared/connections/data";
 import { Fields } from "@/shared/connections/fields";
@@ -36,12 +37,17 @@ export function ChangeDialog({ connection, service, onClose }: ChangeDialogProps
 	const client = useQueryClient();
 	const main = definition ? customFields(auth, custom) : (service?.auth.find((way) => way.id === auth)?.fields ?? []);
 	const fields = definition ? [...main, ...certificateFields(auth, custom)] : main;
+	const [hasChanged, setChanged] = useState(false);
+	// Stored secrets would be used in another way, so they are entered again.
+	const again = service?.own === true && fields.length > 0 && (connection.status === "needs_reconnect" || hasChanged);
+	const confirmation = useHostConfirmation(service, again);
 	const save = useMutation({
 		meta: { quiet: true },
 		mutationFn: () => {
 			const body = {
 				fields: changedFields(fields, values, connection.fields),
 				...(definition && { definition: definitionOf(auth, custom, definition) }),
+				...(confirmation.hosts && { hosts: confirmation.hosts }),
 			};
 			return got(api.PATCH("/v1/connections/{id}", { params: { path: { id } }, body }));
 		},
@@ -50,12 +56,18 @@ export function ChangeDialog({ connection, service, onClose }: ChangeDialogProps
 			toast.done("The connection was saved. Test it to see whether it works.");
 			onClose();
 		},
+		onError: (thrown) => {
+			if (toApiError(thrown).field("/hosts")) setChanged(true);
+			confirmation.onError(thrown);
+		},
 	});
 	const error = save.error ? toApiError(save.error) : undefined;
-	const placed =
-		error?.fields.length &&
-		error.fields.every(({ pointer }) => pointer.startsWith("/fields/") || pointer.startsWith("/definition/"));
-	const ready = isComplete(fields, values, true) && (!definition || isDefined(auth, custom));
+	const confirm = confirmation.control(error?.field("/hosts"));
+	const isPlaced = (pointer: string) =>
+		pointer.startsWith("/fields/") || pointer.startsWith("/definition/") || (pointer === "/hosts" && confirm);
+	const placed = error?.fields.length && error.fields.every(({ pointer }) => isPlaced(pointer));
+	const ready =
+		isComplete(fields, values, !again) && !confirmation.isMissing && (!definition || isDefined(auth, custom));
 	return (
 		<Dialog
 			open
@@ -73,7 +85,8 @@ export function ChangeDialog({ connection, service, onClose }: ChangeDialogProps
 			}
 		>
 			{definition && <CustomForm kind={auth} draft={custom} onChange={setCustom} error={error} />}
-			<Fields fields={main} values={values} onChange={setValues} error={error} stored />
+			<Fields fields={main} values={values} onChange={setValues} error={error} stored={!again} />
+			{confirm}
 			{definition && (
 				<TlsForm
 					kind={auth}

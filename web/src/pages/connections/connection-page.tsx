@@ -50,6 +50,9 @@ function Content({ connection }: { connection: Connection }) {
 	const test = useTest(connection);
 	const reconnect = useReconnect(connection);
 	const close = () => setDialog(undefined);
+	const consents = reconnectsByConsent(connection, integrations);
+	// Of an own integration whose use of the credential has changed.
+	const mustConfirm = service?.own && !consents && connection.status === "needs_reconnect";
 	return (
 		<Page>
 			<PageHeader
@@ -62,7 +65,7 @@ function Content({ connection }: { connection: Connection }) {
 							<Button busy={test.isPending} onClick={() => test.mutate()}>
 								{testVerb(connection)}
 							</Button>
-							{reconnectsByConsent(connection, integrations) && (
+							{consents && (
 								<Button
 									kind={connection.status === "needs_reconnect" ? "primary" : "secondary"}
 									icon={RetryIcon}
@@ -72,7 +75,7 @@ function Content({ connection }: { connection: Connection }) {
 									Reconnect
 								</Button>
 							)}
-							<Button icon={EditIcon} onClick={() => setDialog("change")}>
+							<Button kind={mustConfirm ? "primary" : "secondary"} icon={EditIcon} onClick={() => setDialog("change")}>
 								Change
 							</Button>
 							<Button onClick={() => setDialog("settings")}>Name and access</Button>

@@ -150,3 +150,78 @@ describe("changing a connection", () => {
 		});
 	});
 });
+
+describe("a connection of an own integration that was changed", () => {
+	const field = { help: null, required: true, default: null, enum: [], pattern: null, format: null, example: null };
+	const way = { id: "token", kind: "bearer", label: "Token", help: null, consent: false, app_fields: [], scopes: [] };
+	const service = {
+		id: "x_shop",
+		name: "Our shop",
+		own: true,
+		confirm_hosts: ["api.shop.example", "new.shop.example"],
+		auth: [
+			{ ...way, fields: [{ ...field, name: "token", title: "Token", secret: true }] },
+			{ ...way, id: "oauth2", kind: "oauth2", consent: true, fields: [] },
+		],
+	};
+	const own = { ...connection, integration: "x_shop", auth: "token", fields: {}, definition: null };
+
+	it("gets its secrets again, with the hosts", async () => {
+		const onClose = vi.fn();
+		const { screen, user, calls } = await renderPage(
+			<ChangeDialog connection={own as never} service={service as never} onClose={onClose} />,
+			{ answers: { "PATCH /v1/connections/conn_1": connection } },
+		);
+		const token = await screen.findByLabelText(/^Token/);
+		expect(screen.queryByText(/keep the stored value/)).toBeNull();
+		const save = screen.getByRole<HTMLButtonElement>("button", { name: "Save" });
+		await user.click(screen.getByRole("checkbox", { name: /may be sent to these hosts/ }));
+		expect(save.disabled).toBe(true);
+		await user.type(token, "abc");
+		await user.click(save);
+		await vi.waitFor(() => expect(onClose).toHaveBeenCalled());
+		expect(calls[0]?.body).toEqual({ fields: { token: "abc" }, hosts: service.confirm_hosts });
+	});
+
+	it("asks for the hosts only once the server wants them confirmed", async () => {
+		const { screen, user } = await renderPage(
+			<ChangeDialog
+				connection={{ ...own, status: "connected" } as never}
+				service={service as never}
+				onClose={() => {}}
+			/>,
+			{
+				answers: {
+					"PATCH /v1/connections/conn_1": errorResponse(400, "invalid_request", "not confirmed", [
+						{ pointer: "/hosts", message: "is required" },
+					]),
+				},
+			},
+		);
+		await user.type(await screen.findByLabelText("Token"), "abc");
+		expect(screen.queryByRole("checkbox")).toBeNull();
+		await user.click(screen.getByRole("button", { name: "Save" }));
+		await screen.findByRole("checkbox", { name: /may be sent to these hosts/ });
+		screen.getByText("Is required.");
+	});
+
+	it("is reconnected by consent only after its hosts are confirmed", async () => {
+		const opened = vi.spyOn(window, "open").mockReturnValue(window);
+		const { screen, user, calls } = await draw({
+			"GET /v1/connections": { data: [{ ...own, auth: "oauth2" }], next_cursor: null },
+			"GET /v1/integrations": { data: [service], next_cursor: null },
+			"POST /v1/connections/conn_1/reconnect": { authorize_url: "https://shop.example/authorize?state=s1" },
+		});
+		await user.click(await screen.findByRole("button", { name: "Reconnect shop" }));
+		await screen.findByRole("dialog", { name: "Reconnect “shop”" });
+		const go = screen.getByRole<HTMLButtonElement>("button", { name: "Continue to Our shop" });
+		expect([go.disabled, opened.mock.calls.length]).toEqual([true, 0]);
+		await user.click(screen.getByRole("checkbox", { name: /may be sent to these hosts/ }));
+		await user.click(go);
+		await screen.findByRole("link", { name: "Open it again" });
+		expect(calls.find(({ method }) => method === "POST")?.body).toEqual({ hosts: service.confirm_hosts });
+		await user.click(screen.getByRole("button", { name: "Cancel" }));
+		await user.click(screen.getByRole("button", { name: "Reconnect shop" }));
+		expect((await screen.findByRole<HTMLInputElement>("checkbox")).checked).toBe(false);
+	});
+});

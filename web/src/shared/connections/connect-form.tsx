@@ -6,7 +6,9 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Field, NativeSelect, TextInput } from "@/ui/field";
 import { ErrorNote } from "@/ui/states";
+import { bareName } from "../own";
 import { AppForm } from "./app-form";
+import { useHostConfirmation } from "./confirm-hosts";
 import { openConsent } from "./consent";
 import { ConsentError } from "./consent-error";
 import { ConsentWait } from "./consent-wait";
@@ -44,7 +46,7 @@ interface ConnectFormProps {
 
 /** ConnectForm asks for what a service needs, and makes the connection. */
 export function ConnectForm({ service, taken, onBack, onClose, onConnected }: ConnectFormProps) {
-	const [name, setName] = useState(() => proposeName(service?.id ?? "custom", taken));
+	const [name, setName] = useState(() => proposeName(bareName(service?.id ?? "custom"), taken));
 	const [auth, setAuth] = useState(service?.auth[0]?.id ?? "api_key");
 	const [custom, setCustom] = useState(emptyCustom);
 	const [values, setValues] = useState<Record<string, string>>(() => defaultsOf(service?.auth[0]?.fields ?? []));
@@ -54,6 +56,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 	const fields = service ? main : [...main, ...certificateFields(auth, custom)];
 	const consent = needsConsent(way, auth, custom);
 	const device = !service && usesDeviceCode(auth, custom);
+	const confirmation = useHostConfirmation(service);
 	const finish = async (connection: Connection) => {
 		await client.invalidateQueries({ queryKey: ["connections"] });
 		onConnected(connection);
@@ -66,6 +69,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 				auth,
 				fields: givenFields(fields, values),
 				...(service ? { integration: service.id } : { definition: definitionOf(auth, custom) }),
+				...(confirmation.hosts && { hosts: confirmation.hosts }),
 			};
 			if (!consent) {
 				await finish(await got(api.POST("/v1/connections", { body })));
@@ -75,6 +79,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 			const { authorize_url: url } = await got(direct.POST("/ui/v1/connections/connect", { body }));
 			return { consent: openConsent(url) };
 		},
+		onError: confirmation.onError,
 	});
 	const error = connect.error ? toApiError(connect.error) : undefined;
 	const choose = (next: string) => {
@@ -103,13 +108,15 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 			/>
 		);
 	}
-	const taught = new Set(["/name", ...fields.map((field) => `/fields/${field.name}`)]);
+	const confirm = confirmation.control(error?.field("/hosts"));
+	const taught = new Set(["/name", ...(confirm ? ["/hosts"] : []), ...fields.map(({ name }) => `/fields/${name}`)]);
 	const placed =
 		error?.fields.length &&
 		error.fields.every(({ pointer }) => taught.has(pointer) || (!service && pointer.startsWith("/definition/")));
 	const nameError = error?.field("/name") ?? (error?.code === "connection_exists" ? error.message : undefined);
 	const ready =
 		name.trim() !== "" &&
+		!confirmation.isMissing &&
 		isComplete(fields, values) &&
 		(service !== null || (isDefined(auth, custom) && (main.length > 0 || auth === "client_certificate")));
 	return (
@@ -156,6 +163,7 @@ export function ConnectForm({ service, taken, onBack, onClose, onConnected }: Co
 			{!service && (
 				<TlsForm kind={auth} draft={custom} onDraft={setCustom} values={values} onValues={setValues} error={error} />
 			)}
+			{confirm}
 			{service && consent && (
 				<details>
 					<summary className="text-muted hover:text-text">How to register the OAuth app</summary>

@@ -1,6 +1,6 @@
 import { act } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { errorResponse, redirectUrl, renderPage } from "@/test/render";
+import { type Call, errorResponse, redirectUrl, renderPage } from "@/test/render";
 import { reportConsent } from "./consent";
 import { ConsentWait } from "./consent-wait";
 import { ConnectDialog } from "./dialog";
@@ -164,6 +164,76 @@ describe("connecting a service", () => {
 		await user.click(screen.getByRole("button", { name: "Continue to Shop" }));
 		await screen.findByText(/Ask an owner/);
 		expect(screen.queryByLabelText(/^Client secret/)).toBeNull();
+	});
+});
+
+describe("connecting an integration of the workspace", () => {
+	const [shop] = integrations.data;
+	const own = (hosts: string[]) => ({
+		data: [{ ...shop, id: "x_shop", name: "Our shop", own: true, confirm_hosts: hosts }],
+		next_cursor: null,
+	});
+
+	it("asks to confirm the hosts, and again if they have changed meanwhile", async () => {
+		let hosts = ["api.shop.example", "{site}.shop.example"];
+		const { screen, user, calls, onConnected } = await open({
+			"GET /v1/integrations": () => own(hosts),
+			"POST /v1/connections": ({ body }: Call) => {
+				if (body.hosts.length === 1) return { ...connection, id: "conn_2" };
+				hosts = ["api.shop.example"];
+				return errorResponse(400, "invalid_request", "not confirmed", [
+					{ pointer: "/hosts", message: "must be exactly the hosts that the credential may be sent to" },
+				]);
+			},
+		});
+		await screen.findByRole("heading", { name: "described by this workspace" });
+		await user.click(screen.getByRole("button", { name: "Our shop" }));
+		await user.type(await screen.findByLabelText(/^Token/), "abc");
+		const section = screen.getByRole("region", { name: "Where the credential is sent" });
+		expect(section.textContent).toContain("People of this workspace have described the integration Our shop");
+		for (const host of hosts) expect(section.textContent).toContain(host);
+		expect(section.textContent).toContain("Names in braces");
+		const connect = screen.getByRole<HTMLButtonElement>("button", { name: "Connect" });
+		expect(connect.disabled).toBe(true);
+		await user.click(screen.getByRole("checkbox", { name: /^The credential may be sent to these hosts/ }));
+		await user.click(connect);
+		await screen.findByText(/Must be exactly the hosts/);
+		const box = await screen.findByRole<HTMLInputElement>("checkbox", { name: /may be sent to this host/ });
+		expect([box.checked, connect.disabled]).toEqual([false, true]);
+		await user.click(box);
+		await user.click(connect);
+		await vi.waitFor(() => expect(onConnected).toHaveBeenCalled());
+		expect(calls.filter(({ method }) => method === "POST").at(-1)?.body).toEqual({
+			name: "shop-2",
+			auth: "api_key",
+			fields: { token: "abc" },
+			integration: "x_shop",
+			hosts: ["api.shop.example"],
+		});
+	});
+
+	it("by consent sends the hosts before the other window opens", async () => {
+		vi.spyOn(window, "open").mockReturnValue(window);
+		const { screen, user, calls } = await open({
+			"GET /v1/integrations": own(["api.shop.example"]),
+			"POST /v1/connections/connect": { authorize_url: authorizeUrl },
+		});
+		await user.click(await screen.findByRole("button", { name: "Our shop" }));
+		await user.selectOptions(await screen.findByRole("combobox", { name: "Authenticate with" }), "oauth2");
+		const go = screen.getByRole<HTMLButtonElement>("button", { name: "Continue to Our shop" });
+		expect(go.disabled).toBe(true);
+		await user.click(screen.getByRole("checkbox", { name: /may be sent to this host/ }));
+		await user.click(go);
+		await screen.findByRole("link", { name: "Open it again" });
+		const sent = calls.find(({ path }) => path === "/v1/connections/connect")?.body;
+		expect(sent).toMatchObject({ integration: "x_shop", hosts: ["api.shop.example"] });
+	});
+
+	it("asks nothing for one that is part of Stepmill", async () => {
+		const { screen, user } = await open({});
+		await user.click(await screen.findByRole("button", { name: "Shop" }));
+		await screen.findByLabelText(/^Token/);
+		expect(screen.queryByRole("checkbox")).toBeNull();
 	});
 });
 

@@ -22,7 +22,8 @@ export function ConnectDialog({ onClose, onConnected, integration }: ConnectDial
 	const [isFixed, setFixed] = useState(integration !== undefined);
 	const connections = useConnections();
 	const integrations = useIntegrations();
-	const service = isFixed ? integrations.data?.find(({ id }) => id === integration) : chosen;
+	const wanted = isFixed ? integration : chosen?.id;
+	const service = integrations.data?.find(({ id }) => id === wanted) ?? (isFixed ? undefined : chosen);
 	if (service !== undefined && connections.data) {
 		return (
 			<ConnectForm
@@ -54,7 +55,9 @@ function Services({ onChoose }: { onChoose: (service: Integration | null) => voi
 	if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
 	if (!data) return <SkeletonRows rows={4} />;
 	const found = matchIntegrations(data, text);
-	const categories = [...new Set(found.map(({ category }) => category))].sort();
+	const categories = [...new Set(found.map(groupOf))].sort(
+		(a, b) => Number(b === ownGroup) - Number(a === ownGroup) || (a < b ? -1 : 1),
+	);
 	return (
 		<>
 			<TextInput
@@ -76,10 +79,10 @@ function Services({ onChoose }: { onChoose: (service: Integration | null) => voi
 			</div>
 			{categories.map((category) => (
 				<section key={category} aria-label={category}>
-					<h3 className="mb-1 text-12 font-medium text-muted capitalize">{category}</h3>
+					<h3 className="mb-1 text-12 font-medium text-muted first-letter:uppercase">{category}</h3>
 					<ul className="grid grid-cols-2 gap-2 sm:grid-cols-3">
 						{found
-							.filter((one) => one.category === category)
+							.filter((one) => groupOf(one) === category)
 							.map((one) => (
 								<li key={one.id}>
 									<Button icon={markOf(one.id)} className="w-full !justify-start" onClick={() => onChoose(one)}>
@@ -94,3 +97,7 @@ function Services({ onChoose }: { onChoose: (service: Integration | null) => voi
 		</>
 	);
 }
+
+const ownGroup = "described by this workspace";
+
+const groupOf = ({ own, category }: Integration): string => (own ? ownGroup : category);

@@ -1,10 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { direct, got } from "@/api/client";
+import { toApiError } from "@/api/error";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { ErrorNote } from "@/ui/states";
 import { toast } from "@/ui/toast";
+import { useHostConfirmation } from "./confirm-hosts";
 import { consentMinutes, onConsent, openConsent, type PendingConsent } from "./consent";
 import { ConsentError } from "./consent-error";
 import { ConsentWait } from "./consent-wait";
@@ -19,11 +21,13 @@ export function useReconnect(connection: Pick<Connection, "id" | "name" | "integ
 	dialog: ReactNode;
 } {
 	const { id, name, integration } = connection;
+	const [asking, setAsking] = useState(false);
 	const [consent, setConsent] = useState<PendingConsent>();
 	const [device, setDevice] = useState<DeviceConsent>();
 	const byCode = usesDeviceCode(connection.auth, connection.definition);
 	const client = useQueryClient();
 	const integrations = useIntegrations().data;
+	const confirmation = useHostConfirmation(integrations?.find((one) => one.id === integration));
 	const begin = useMutation({
 		meta: { quiet: true },
 		mutationFn: async () => {
@@ -32,10 +36,13 @@ export function useReconnect(connection: Pick<Connection, "id" | "name" | "integ
 				setDevice(await got(direct.POST("/ui/v1/connections/{id}/reconnect-device", { params })));
 				return;
 			}
-			const { authorize_url: url } = await got(direct.POST("/ui/v1/connections/{id}/reconnect", { params }));
+			const body = confirmation.hosts && { hosts: confirmation.hosts };
+			const { authorize_url: url } = await got(direct.POST("/ui/v1/connections/{id}/reconnect", { params, body }));
 			announce(url);
+			setAsking(false);
 			setConsent(openConsent(url));
 		},
+		onError: confirmation.onError,
 	});
 	const done = () => {
 		toast.done(`“${name}” was reconnected. Waiting runs continue.`);
@@ -50,44 +57,75 @@ export function useReconnect(connection: Pick<Connection, "id" | "name" | "integ
 		setTimeout(stop, consentMinutes * 60_000);
 	};
 	const close = () => {
+		setAsking(false);
 		setConsent(undefined);
 		setDevice(undefined);
+		confirmation.reset();
 		begin.reset();
 	};
+	const start = () => (confirmation.isMissing ? setAsking(true) : begin.mutate());
 	const title = `Reconnect “${name}”`;
 	const service = integration === null ? "the service" : serviceName(connection, integrations);
-	return {
-		start: () => begin.mutate(),
-		isStarting: begin.isPending,
-		dialog: begin.error ? (
-			<Dialog
-				open
-				onOpenChange={(open) => !open && close()}
-				title={title}
-				actions={
-					<>
-						<Button onClick={close}>Cancel</Button>
-						<Button kind="primary" onClick={() => begin.mutate()}>
-							Try again
-						</Button>
-					</>
-				}
-			>
-				{byCode ? <ErrorNote error={begin.error} /> : <ConsentError error={begin.error} serviceName={service} />}
-			</Dialog>
-		) : device ? (
-			<DeviceWait
-				key={device.state}
-				title={title}
-				device={device}
-				onClose={close}
-				onAgain={() => begin.mutate()}
-				onConnected={() => {
-					close();
-					void done();
-				}}
-			/>
-		) : (
+	const problem = begin.error && toApiError(begin.error);
+	const hostsProblem = problem?.field("/hosts");
+	const draw = (): ReactNode => {
+		if (asking) {
+			return (
+				<Dialog
+					open
+					onOpenChange={(open) => !open && close()}
+					title={title}
+					description={`You allow access in a window of ${service}.`}
+					onSubmit={() => !confirmation.isMissing && begin.mutate()}
+					actions={
+						<>
+							<Button onClick={close}>Cancel</Button>
+							<Button type="submit" kind="primary" busy={begin.isPending} disabled={confirmation.isMissing}>
+								Continue to {service}
+							</Button>
+						</>
+					}
+				>
+					{confirmation.control(hostsProblem)}
+					{problem && !hostsProblem && <ConsentError error={problem} serviceName={service} />}
+				</Dialog>
+			);
+		}
+		if (problem) {
+			return (
+				<Dialog
+					open
+					onOpenChange={(open) => !open && close()}
+					title={title}
+					actions={
+						<>
+							<Button onClick={close}>Cancel</Button>
+							<Button kind="primary" onClick={start}>
+								Try again
+							</Button>
+						</>
+					}
+				>
+					{byCode ? <ErrorNote error={problem} /> : <ConsentError error={problem} serviceName={service} />}
+				</Dialog>
+			);
+		}
+		if (device) {
+			return (
+				<DeviceWait
+					key={device.state}
+					title={title}
+					device={device}
+					onClose={close}
+					onAgain={start}
+					onConnected={() => {
+						close();
+						void done();
+					}}
+				/>
+			);
+		}
+		return (
 			consent && (
 				<ConsentWait
 					key={consent.url}
@@ -95,10 +133,11 @@ export function useReconnect(connection: Pick<Connection, "id" | "name" | "integ
 					serviceName={service}
 					consent={consent}
 					onClose={close}
-					onAgain={() => begin.mutate()}
+					onAgain={start}
 					onConnected={close}
 				/>
 			)
-		),
+		);
 	};
+	return { start, isStarting: begin.isPending, dialog: draw() };
 }
