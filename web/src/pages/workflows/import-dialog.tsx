@@ -3,16 +3,18 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { toApiError } from "@/api/error";
-import { importText, nameFor, offsetOf, type Problem, problemsOf } from "@/shared/workflow/import";
+import { importText, nameFor } from "@/shared/workflow/import";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { CodeEditor } from "@/ui/editor";
+import { ProblemList } from "@/ui/editor/problem-list";
+import { offsetOf, type Problem, problemsOf } from "@/ui/editor/problems";
 import { Field } from "@/ui/field";
 import { FileDrop } from "@/ui/file-drop";
-import { sentence } from "@/ui/sentence";
 import { ErrorNote } from "@/ui/states";
 
 const maxSize = 1 << 20;
+const none: Problem[] = [];
 
 /** InvalidWorkflow is thrown for a definition with problems, as opposed to a failed call. */
 class InvalidWorkflow extends Error {
@@ -57,7 +59,8 @@ export default function ImportDialog({ onOpenChange }: { onOpenChange: (open: bo
 			setText(read.text);
 		},
 	});
-	const problems = importing.error instanceof InvalidWorkflow ? importing.error.problems : [];
+	const problems = importing.error instanceof InvalidWorkflow ? importing.error.problems : none;
+	useMarks(problems, view);
 	const error = reading.error ?? (problems.length === 0 ? importing.error : null);
 	return (
 		<Dialog
@@ -93,14 +96,14 @@ export default function ImportDialog({ onOpenChange }: { onOpenChange: (open: bo
 					onReady={setView}
 				/>
 			</Field>
-			{problems.length > 0 && <Problems problems={problems} text={text} view={view} />}
+			{problems.length > 0 && <ProblemList subject="The workflow" problems={problems} view={view} />}
 			{error && <ErrorNote error={error} />}
 		</Dialog>
 	);
 }
 
-/** Problems lists the problems and marks them in the editor. Clicking one moves the cursor to it. */
-function Problems({ problems, text, view }: { problems: Problem[]; text: string; view?: EditorView }) {
+/** useMarks marks problems in an editor. */
+function useMarks(problems: Problem[], view: EditorView | undefined): void {
 	useEffect(() => {
 		if (!view) return undefined;
 		let gone = false;
@@ -117,34 +120,4 @@ function Problems({ problems, text, view }: { problems: Problem[]; text: string;
 			gone = true;
 		};
 	}, [problems, view]);
-	const show = (problem: Problem) => {
-		if (!view || problem.line === undefined) return;
-		const at = Math.min(offsetOf(text, problem.line, problem.column ?? 1), view.state.doc.length);
-		view.dispatch({ selection: { anchor: at }, scrollIntoView: true });
-		view.focus();
-	};
-	return (
-		<div role="alert" className="rounded-6 border-l-4 border-failed bg-failed-soft px-3 py-2">
-			<p className="text-failed">
-				{problems.length === 1 ? "The workflow has 1 problem." : `The workflow has ${problems.length} problems.`}
-			</p>
-			<ul className="mt-1 flex max-h-40 flex-col gap-1 overflow-y-auto">
-				{problems.map((problem) => (
-					<li key={`${problem.line}:${problem.column}:${problem.pointer}:${problem.message}`} className="break-words">
-						{problem.line !== undefined && (
-							<button
-								type="button"
-								onClick={() => show(problem)}
-								className="mr-2 rounded-6 text-text tabular underline underline-offset-2"
-							>
-								Line {problem.line}, column {problem.column}
-							</button>
-						)}
-						{problem.pointer && <code className="mr-2 font-mono text-12 text-muted">{problem.pointer}</code>}
-						{sentence(problem.message)}
-					</li>
-				))}
-			</ul>
-		</div>
-	);
 }

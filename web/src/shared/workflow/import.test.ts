@@ -1,7 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { api } from "@/api/client";
-import { ApiError } from "@/api/error";
-import { importText, importWorkflow, nameFor, offsetOf, problemsOf } from "@/shared/workflow/import";
+import { importText, importWorkflow, nameFor } from "@/shared/workflow/import";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -34,21 +33,4 @@ test("derives a missing name from the file name", () => {
 	expect(nameFor("a.b.json")).toBe("a.b");
 	expect(nameFor(undefined)).toBe("Imported workflow");
 	expect([...nameFor(`${"😀".repeat(300)}.yaml`)]).toHaveLength(200);
-});
-
-test("problems have the positions from the server", () => {
-	const error = new ApiError(422, "workflow_invalid", "The workflow has 1 problem.", [
-		{ pointer: "/steps/0/id", message: "is not an id", line: 3, column: 12 },
-	]);
-	expect(problemsOf(error)).toEqual([{ pointer: "/steps/0/id", message: "is not an id", line: 3, column: 12 }]);
-	expect(problemsOf(new ApiError(403, "plan_limit", "No more workflows."))).toEqual([]);
-});
-
-test.each([
-	["ab\ncd", 2, 2, 4],
-	["ab\r\ncd", 2, 1, 4],
-	["😀b", 1, 2, 2],
-	["ab", 9, 9, 2],
-])("in %j line %i, column %i is at %i", (text, line, column, at) => {
-	expect(offsetOf(text, line, column)).toBe(at);
 });
