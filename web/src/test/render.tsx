@@ -29,6 +29,7 @@ export interface Call {
 	// biome-ignore lint/suspicious/noExplicitAny: tests know what they sent
 	readonly body: any;
 	readonly text: string;
+	readonly headers: Headers;
 }
 
 /** The responses of the server, by "METHOD /path": a body, or a function from the call to a body. */
@@ -68,7 +69,7 @@ function mockServer(answers: Responses): Call[] {
 		const path = pathname.replace(/^\/ui(?=\/v1)/, "");
 		const json = request.headers.get("Content-Type") === "application/json";
 		const body = text ? (json ? JSON.parse(text) : text) : undefined;
-		const call = { method: request.method, path, query: searchParams, body, text };
+		const call = { method: request.method, path, query: searchParams, body, text, headers: request.headers };
 		const key = `${call.method} ${path}`;
 		if (!(key in answers)) throw new Error(`no answer to ${key}`);
 		calls.push(call);

@@ -54,6 +54,7 @@ export const WebhookIcon = icon(
 	"M6.9 6.8 5.3 9.4M9.1 6.8l1.6 2.6M6.5 11.5h3",
 );
 export const PlugIcon = icon("M5.5 2v3M10.5 2v3M3.5 5h9v3a4.5 4.5 0 0 1-9 0ZM8 12.5V15");
+export const PieceIcon = icon("M8 2 13.5 5v6L8 14l-5.5-3V5ZM2.5 5 8 8l5.5-3M8 8v6");
 export const SecretIcon = icon(box(3, 7, 10, 7), "M5.5 7V5a2.5 2.5 0 0 1 5 0v2");
 export const TableIcon = icon(box(2, 2.5, 12, 11), "M2 6.5h12M2 10h12M6.5 6.5v7");
 export const FileIcon = icon("M4 1.8h5L12.5 5.3v8.9H4ZM9 1.8v3.5h3.5");

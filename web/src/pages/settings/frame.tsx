@@ -1,13 +1,14 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { type Scope, useMay } from "@/api/session";
-import { ChartIcon, type Icon, LogIcon, MembersIcon, PlugIcon, SettingsIcon, UserIcon } from "@/ui/icons";
+import { ChartIcon, type Icon, LogIcon, MembersIcon, PieceIcon, PlugIcon, SettingsIcon, UserIcon } from "@/ui/icons";
 import { Page } from "@/ui/page";
 
 const tabs: { to: string; name: string; icon: Icon; scope: Scope }[] = [
 	{ to: "/settings", name: "Workspace", icon: SettingsIcon, scope: "read" },
 	{ to: "/settings/members", name: "Members", icon: MembersIcon, scope: "admin" },
 	{ to: "/settings/oauth-apps", name: "OAuth apps", icon: PlugIcon, scope: "admin" },
+	{ to: "/settings/integrations", name: "Integrations", icon: PieceIcon, scope: "read" },
 	{ to: "/settings/usage", name: "Plan and usage", icon: ChartIcon, scope: "read" },
 	{ to: "/settings/audit", name: "Audit log", icon: LogIcon, scope: "admin" },
 	{ to: "/settings/account", name: "Your account", icon: UserIcon, scope: "read" },
@@ -25,7 +26,7 @@ export function SettingsFrame({ children }: { children: ReactNode }) {
 						<Link
 							key={tab.to}
 							to={tab.to}
-							activeOptions={{ exact: true, includeSearch: false }}
+							activeOptions={{ exact: tab.to === "/settings", includeSearch: false }}
 							className="flex h-8 shrink-0 items-center gap-2 rounded-6 px-3 font-medium text-muted hover:bg-sunken hover:text-text"
 							activeProps={{ className: "bg-sunken text-text!", "aria-current": "page" }}
 						>

@@ -7,6 +7,7 @@ import {
 	icon,
 	KeyIcon,
 	LogIcon,
+	PieceIcon,
 	StopIcon,
 	WorkflowIcon,
 } from "@/ui/icons";
@@ -16,7 +17,6 @@ const GlobeIcon = icon("M8 2a6 6 0 1 0 0 12A6 6 0 1 0 8 2Z", "M2 8h12M8 2c4 3.6 
 const GraphIcon = icon("M8 2.5 13 5.3v5.4L8 13.5l-5-2.8V5.3ZM8 2.5l5 8.2H3Z");
 const TableIcon = icon("M2.5 3h11v10h-11ZM2.5 6.5h11M6.5 6.5V13");
 const MailIcon = icon("M2 4h12v8.5H2ZM2 4.5l6 4.5 6-4.5");
-const PieceIcon = icon("M8 2 13.5 5v6L8 14l-5.5-3V5ZM2.5 5 8 8l5.5-3M8 8v6");
 export const LoopIcon = icon(
 	"M3 7.5a4.5 4.5 0 0 1 8-2.2L13 7M13 3.5V7H9.5M13 8.5a4.5 4.5 0 0 1-8 2.2L3 9M3 12.5V9h3.5",
 );

@@ -53,7 +53,8 @@ function lines(props: CodeEditorProps): Extension {
 }
 
 function settings(props: CodeEditorProps, wiring: ReturnType<typeof useField>): Extension {
-	const attributes: Record<string, string> = { "aria-label": props.label };
+	// Editable content can be focused anyway. With tabindex, axe knows that the keyboard can scroll it.
+	const attributes: Record<string, string> = { "aria-label": props.label, tabindex: "0" };
 	for (const [name, value] of Object.entries(wiring)) {
 		if (value !== undefined && name !== "id") attributes[name] = String(value);
 	}
