@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -227,4 +228,24 @@ func TestFromOpenAPI(t *testing.T) {
 		{name: "an unknown preview", request: "POST /v1/integrations/from-openapi?preview=yes", body: acmeDocument, status: 400, code: "invalid_request", message: "preview"},
 		{name: "no document", request: "POST /v1/integrations/from-openapi", body: "", status: 400, code: "invalid_json"},
 	})
+}
+
+// The manifests and documents that the OpenAPI document shows are accepted.
+func TestManifestExamples(t *testing.T) {
+	t.Parallel()
+	for _, at := range [][2]string{{"/v1/integrations", "post"}, {"/v1/integrations/{id}", "put"}, {"/v1/integrations/from-openapi", "post"}} {
+		for _, media := range []string{"application/json", "application/yaml"} {
+			w := newTestWorkspace(t)
+			example, err := json.Marshal(published().root().at("paths", at[0], at[1], "requestBody", "content", media, "example").value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status := http.StatusCreated
+			if at[1] == "put" {
+				setupOwnIntegration(w)
+				status = http.StatusOK
+			}
+			w.call(strings.ToUpper(at[1]), strings.Replace(at[0], "{id}", "x_acme", 1), string(example), "Content-Type", media).wantStatus(status)
+		}
+	}
 }

@@ -2974,6 +2974,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/integrations/from-openapi": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add an integration from an OpenAPI document
+         * @description Adds an integration of the workspace for an API that has an OpenAPI document of version 3.0 or 3.1. The body is
+         *     the document, in JSON or YAML, up to the size of a body that the plan allows and at most 5 MiB. With `preview`,
+         *     nothing is added: the response is 200 with the manifest, to be completed and sent to `POST /v1/integrations`.
+         *
+         *     `notes` say what the manifest leaves out or does differently, with the place in the document. A document that
+         *     cannot be converted is 422 `integration_invalid`, and a parameter that does not fit it is 400 `invalid_request`.
+         *     `stepmill integrations from-openapi` does the same on the command line.
+         */
+        post: operations["convertOpenAPI"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/integrations/{id}": {
         parameters: {
             query?: never;
@@ -4481,6 +4507,22 @@ export interface components {
         /** @description A manifest as `GET /v1/schemas/integration.json` describes it, of at most 256 KiB. The id begins with `x_`, and the connections are its own, without `connection.of`. */
         IntegrationManifest: {
             [key: string]: unknown;
+        };
+        ConvertedManifest: {
+            /** @description The new integration, or null for a preview. */
+            integration: components["schemas"]["Integration"] | null;
+            /** @description The manifest, in YAML. */
+            manifest: string;
+            /** @description The names of the operations that the manifest has. */
+            operations: string[];
+            /** @description What the manifest leaves out of the document or does differently. */
+            notes: {
+                line: number;
+                column: number;
+                /** @description A JSON Pointer into the document; empty for the whole document. */
+                pointer: string;
+                message: string;
+            }[];
         };
         StoredManifest: {
             id: string;
@@ -17872,7 +17914,13 @@ export interface operations {
                  *             "kind": "bearer",
                  *             "label": "Access token"
                  *           }
-                 *         ]
+                 *         ],
+                 *         "test": {
+                 *           "path": "/me"
+                 *         },
+                 *         "learn": {
+                 *           "label": "${{ test.name }}"
+                 *         }
                  *       },
                  *       "operations": {
                  *         "create_ticket": {
@@ -17884,7 +17932,7 @@ export interface operations {
                  *               "required": true
                  *             }
                  *           },
-                 *           "call": {
+                 *           "request": {
                  *             "method": "POST",
                  *             "path": "/tickets",
                  *             "json": {
@@ -17913,7 +17961,13 @@ export interface operations {
                  *             "kind": "bearer",
                  *             "label": "Access token"
                  *           }
-                 *         ]
+                 *         ],
+                 *         "test": {
+                 *           "path": "/me"
+                 *         },
+                 *         "learn": {
+                 *           "label": "${{ test.name }}"
+                 *         }
                  *       },
                  *       "operations": {
                  *         "create_ticket": {
@@ -17925,7 +17979,7 @@ export interface operations {
                  *               "required": true
                  *             }
                  *           },
-                 *           "call": {
+                 *           "request": {
                  *             "method": "POST",
                  *             "path": "/tickets",
                  *             "json": {
@@ -18005,6 +18059,231 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Integration"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            409: components["responses"]["IntegrationExistsOrInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IntegrationInvalidOrKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    convertOpenAPI: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The id of the integration, which begins with `x_`. Made of the title of the document by default.
+                 * @example x_acme
+                 */
+                id?: string;
+                /**
+                 * @description The name of the service. The title of the document by default.
+                 * @example Acme
+                 */
+                name?: string;
+                /**
+                 * @description The category of the service. `development` by default.
+                 * @example support
+                 */
+                category?: string;
+                /**
+                 * @description The https URL of the API, in place of the servers of the document.
+                 * @example https://api.acme.example
+                 */
+                server?: string;
+                /**
+                 * @description The operations to convert, separated by commas: names in the manifest, operationIds or patterns. All that are not deprecated by default.
+                 * @example list_orders,refunds_*
+                 */
+                operations?: string;
+                /**
+                 * @description The operation that tests connections: a GET that needs no input.
+                 * @example get_me
+                 */
+                test?: string;
+                /**
+                 * @description With `true`, returns the manifest without adding the integration.
+                 * @example true
+                 */
+                preview?: "true" | "false";
+            };
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "openapi": "3.1.0",
+                 *       "info": {
+                 *         "title": "Acme",
+                 *         "version": "1"
+                 *       },
+                 *       "servers": [
+                 *         {
+                 *           "url": "https://api.acme.example"
+                 *         }
+                 *       ],
+                 *       "paths": {
+                 *         "/tickets": {
+                 *           "get": {
+                 *             "operationId": "list_tickets",
+                 *             "responses": {
+                 *               "200": {
+                 *                 "description": "OK"
+                 *               }
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/yaml": {
+                    [key: string]: unknown;
+                };
+                /**
+                 * @example {
+                 *       "openapi": "3.1.0",
+                 *       "info": {
+                 *         "title": "Acme",
+                 *         "version": "1"
+                 *       },
+                 *       "servers": [
+                 *         {
+                 *           "url": "https://api.acme.example"
+                 *         }
+                 *       ],
+                 *       "paths": {
+                 *         "/tickets": {
+                 *           "get": {
+                 *             "operationId": "list_tickets",
+                 *             "responses": {
+                 *               "200": {
+                 *                 "description": "OK"
+                 *               }
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The manifest, of a preview. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "integration": null,
+                     *       "manifest": "id: x_acme\nname: Acme\n",
+                     *       "operations": [
+                     *         "list_tickets"
+                     *       ],
+                     *       "notes": [
+                     *         {
+                     *           "line": 4,
+                     *           "column": 22,
+                     *           "pointer": "/paths/~1tickets/get",
+                     *           "message": "the answer is not described, so it is read as JSON"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConvertedManifest"];
+                };
+            };
+            /** @description The new integration with its manifest. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ManifestETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "integration": {
+                     *         "id": "x_acme",
+                     *         "name": "Acme",
+                     *         "category": "development",
+                     *         "docs": "https://docs.acme.example",
+                     *         "keywords": [],
+                     *         "connection": "x_acme",
+                     *         "auth": [
+                     *           {
+                     *             "id": "api_key",
+                     *             "kind": "api_key",
+                     *             "label": "API key",
+                     *             "help": null,
+                     *             "consent": false,
+                     *             "fields": [],
+                     *             "app_fields": [],
+                     *             "scopes": []
+                     *           }
+                     *         ],
+                     *         "hosts": [
+                     *           "api.acme.example"
+                     *         ],
+                     *         "operations": [
+                     *           {
+                     *             "action": "x_acme.list_tickets",
+                     *             "title": "List tickets",
+                     *             "summary": null,
+                     *             "deprecated": null
+                     *           }
+                     *         ],
+                     *         "triggers": [],
+                     *         "own": true,
+                     *         "confirm_hosts": [
+                     *           "api.acme.example"
+                     *         ]
+                     *       },
+                     *       "manifest": "id: x_acme\nname: Acme\n",
+                     *       "operations": [
+                     *         "list_tickets"
+                     *       ],
+                     *       "notes": [
+                     *         {
+                     *           "line": 4,
+                     *           "column": 22,
+                     *           "pointer": "/paths/~1tickets/get",
+                     *           "message": "the answer is not described, so it is read as JSON"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConvertedManifest"];
                 };
             };
             400: components["responses"]["InvalidBody"];
@@ -18153,7 +18432,13 @@ export interface operations {
                  *             "kind": "bearer",
                  *             "label": "Access token"
                  *           }
-                 *         ]
+                 *         ],
+                 *         "test": {
+                 *           "path": "/me"
+                 *         },
+                 *         "learn": {
+                 *           "label": "${{ test.name }}"
+                 *         }
                  *       },
                  *       "operations": {
                  *         "create_ticket": {
@@ -18165,7 +18450,7 @@ export interface operations {
                  *               "required": true
                  *             }
                  *           },
-                 *           "call": {
+                 *           "request": {
                  *             "method": "POST",
                  *             "path": "/tickets",
                  *             "json": {
@@ -18194,7 +18479,13 @@ export interface operations {
                  *             "kind": "bearer",
                  *             "label": "Access token"
                  *           }
-                 *         ]
+                 *         ],
+                 *         "test": {
+                 *           "path": "/me"
+                 *         },
+                 *         "learn": {
+                 *           "label": "${{ test.name }}"
+                 *         }
                  *       },
                  *       "operations": {
                  *         "create_ticket": {
@@ -18206,7 +18497,7 @@ export interface operations {
                  *               "required": true
                  *             }
                  *           },
-                 *           "call": {
+                 *           "request": {
                  *             "method": "POST",
                  *             "path": "/tickets",
                  *             "json": {
