@@ -21,8 +21,10 @@ import (
 )
 
 const (
-	// handoutTime is how long a node may take to hand out a call before another one tries.
-	handoutTime = 2 * time.Minute
+	// handoutTime is how long a node may take to hand out a call before another one tries,
+	// and so for how long a call waits if its node dies. That two nodes hand out the same
+	// call does no harm.
+	handoutTime = 15 * time.Second
 	// maxCallAge is for how long a call is handed out again after failures, such as a full
 	// queue of runs. It is much shorter than keys are remembered.
 	maxCallAge = time.Hour

@@ -168,29 +168,36 @@ func (w tenant) awaitStatus(workflow, status string) (got subscribed) {
 // heard returns the texts with which runs were started, sorted.
 func (w tenant) heard(workflow string) []string {
 	w.t.Helper()
-	var runs struct{ Data []struct{ ID string } }
-	w.do(http.StatusOK, "GET", "/v1/runs?limit=100&workflow_id="+workflow, nil).Decode(w.t, &runs)
 	out := []string{}
-	for _, one := range runs.Data {
+	for _, id := range w.runs(workflow) {
 		var run struct {
 			Trigger struct{ Payload struct{ Text string } }
 		}
-		w.do(http.StatusOK, "GET", "/v1/runs/"+one.ID, nil).Decode(w.t, &run)
+		w.do(http.StatusOK, "GET", "/v1/runs/"+id, nil).Decode(w.t, &run)
 		out = append(out, run.Trigger.Payload.Text)
 	}
 	slices.Sort(out)
 	return out
 }
 
+// runs returns the runs of a workflow.
+func (w tenant) runs(workflow string) (ids []string) {
+	w.t.Helper()
+	var runs struct{ Data []struct{ ID string } }
+	w.do(http.StatusOK, "GET", "/v1/runs?limit=100&workflow_id="+workflow, nil).Decode(w.t, &runs)
+	for _, one := range runs.Data {
+		ids = append(ids, one.ID)
+	}
+	return ids
+}
+
 // awaitHeard waits until runs were started with these texts, and no others.
 func (w tenant) awaitHeard(workflow string, want ...string) {
 	w.t.Helper()
-	var got []string
 	harness.Eventually(w.t, fmt.Sprintf("the runs for %v are started", want), func() bool {
-		got = w.heard(workflow)
-		return len(got) >= len(want)
+		return len(w.runs(workflow)) >= len(want)
 	})
-	if !slices.Equal(got, want) {
+	if got := w.heard(workflow); !slices.Equal(got, want) {
 		w.t.Errorf("runs for %v, not for %v", got, want)
 	}
 }
