@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/api/drive/v3"
 	"google.golang.org/api/googleapi"
@@ -37,7 +38,8 @@ type sheetsInput struct {
 	Search      string           `json:"search"`
 	Limit       int64            `json:"limit"`
 	All         bool             `json:"all"`
-	Cursor      struct {
+	hookInput
+	Cursor struct {
 		Row int64 `json:"row"`
 	} `json:"cursor"`
 }
@@ -51,6 +53,7 @@ type sheetsCall struct {
 }
 
 var sheetsOperations = operations{
+	"hooks/channel": sheetsOperation((*sheetsCall).channel),
 	"append_row": sheetsOperation(func(c *sheetsCall) error {
 		c.Rows = []map[string]any{c.Row}
 		return c.appendRows()
@@ -365,6 +368,28 @@ func (c *sheetsCall) clear() error {
 
 func (c *sheetsCall) batchUpdate(request *sheets.Request) error {
 	_, err := c.Spreadsheets.BatchUpdate(c.Spreadsheet, &sheets.BatchUpdateSpreadsheetRequest{Requests: []*sheets.Request{request}}).Do()
+	return err
+}
+
+// channel opens the channel of a hook for less than a day, or stops it.
+func (c *sheetsCall) channel() error {
+	files, err := drive.NewService(c.ctx, option.WithHTTPClient(c.client))
+	if err != nil {
+		return err
+	}
+	if c.Does != "register" {
+		err := files.Channels.Stop(&drive.Channel{Id: c.Subscription.ID, ResourceId: c.Subscription.ResourceID}).Do()
+		if failed(err, http.StatusNotFound) {
+			return nil
+		}
+		return err
+	}
+	start, err := time.Parse(time.RFC3339, startOfTests)
+	if err != nil {
+		return err
+	}
+	channel := &drive.Channel{Id: c.Hook.ID, Type: "web_hook", Address: c.Hook.URL, Token: c.Hook.Secret, Expiration: start.Add(23 * time.Hour).UnixMilli()}
+	_, err = files.Files.Watch(c.Spreadsheet, channel).SupportsAllDrives(true).Do()
 	return err
 }
 

@@ -3,6 +3,7 @@ import "@pnp/graph/files/index.js";
 import "@pnp/graph/permissions/drive-item.js";
 import "@pnp/graph/shares/index.js";
 import "@pnp/graph/sites/index.js";
+import "@pnp/graph/subscriptions/index.js";
 import "@pnp/graph/users/index.js";
 import { GraphCollection } from "@pnp/graph";
 import { listPages, oldClient, pnp } from "../microsoft.mjs";
@@ -46,6 +47,24 @@ const changes = (client, i) => {
   return GraphCollection([root, client.environment.at(i.cursor.link)])();
 };
 
+/**
+ * subscription registers, renews or removes what a hook is.
+ * @param {any} client
+ */
+async function subscription({ graph }, i) {
+  /** @type {import("@pnp/graph/subscriptions/index.js").ISubscriptions} */
+  const subscriptions = graph.subscriptions;
+  const until = new Date(Date.parse("2026-11-18T09:00:00Z") + 20 * 86400000).toISOString();
+  switch (i.does) {
+    case "register":
+      return subscriptions.add("updated", i.hook.url, i.drive ? `drives/${i.drive}/root` : "me/drive/root", until, { clientState: i.hook.secret });
+    case "renew":
+      return subscriptions.getById(i.subscription.id).update({ expirationDateTime: until });
+    default:
+      return subscriptions.getById(i.subscription.id).delete().catch(ifMissing);
+  }
+}
+
 const root = (i) => (i.drive ? `/drives/${i.drive}` : "/me/drive");
 
 /** @type {import("../service.d.ts").Service<{graph: import("@pnp/graph").GraphFI, environment: import("../service.d.ts").Environment}>} */
@@ -56,6 +75,7 @@ export default {
   headers: ["content-range"],
   connect: (environment) => ({ graph: pnp(environment), environment }),
   operations: {
+    "hooks/drive": subscription,
     upload_file: (client, i) => {
       const name = i.name ?? i.file.name;
       if (i.file.content.length < 4000000) {

@@ -1,4 +1,5 @@
 import { AttachmentTypeObject, AttendeeTypeObject, BodyTypeObject, OnlineMeetingProviderTypeObject, SensitivityObject } from "@microsoft/msgraph-sdk/models/index.js";
+import { createSubscriptionsServiceClient } from "@microsoft/msgraph-sdk-subscriptions/subscriptionsServiceClient.js";
 import { createUsersServiceClient } from "@microsoft/msgraph-sdk-users/usersServiceClient.js";
 import { adapter, list, send, upload } from "../microsoft.mjs";
 
@@ -63,11 +64,31 @@ const when = (time, zone = "UTC") =>
     dateTime: time.length === 10 ? `${time}T00:00:00` : new Date(time).toLocaleString("sv-SE", { timeZone: zone }).replace(" ", "T"),
     timeZone: zone,
   };
+const startOfTests = Date.parse("2026-11-18T09:00:00Z");
 const start = "2026-11-18T08:45:00Z"; // of the first poll: a quarter of an hour ago
 
 // since reads a page of what was created or changed since the cursor.
 const since = (builder, field, i, top, more = {}) =>
   builder.get({ ...more, queryParameters: { ...more.queryParameters, filter: `${field} ge ${utc(i.cursor?.since ?? start)}`, orderby: [field], top, skip: i.cursor?.skip } });
+
+// subscription registers, renews or removes what a hook is.
+async function subscription({ sender }, i, changeType, resource) {
+  const { subscriptions } = createSubscriptionsServiceClient(sender);
+  const expirationDateTime = new Date(startOfTests + 70 * 3600000);
+  switch (i.does) {
+    case "register":
+      return subscriptions.post({ changeType, notificationUrl: i.hook.url, resource: `${i.mailbox ? `users/${i.mailbox}` : "me"}/${resource}`, expirationDateTime, clientState: i.hook.secret });
+    case "renew":
+      return subscriptions.bySubscriptionId(i.subscription.id).patch({ expirationDateTime });
+    default:
+      return subscriptions
+        .bySubscriptionId(i.subscription.id)
+        .delete()
+        .catch((error) => {
+          if (error.responseStatusCode !== 404) throw error;
+        });
+  }
+}
 const after = (time, hours) => new Date(Date.parse(time) + hours * 3600000).toISOString();
 
 /** @returns {import("@microsoft/msgraph-sdk/models/index.js").Event} */
@@ -103,7 +124,7 @@ const contact = (i) => ({
 
 /** @type {import("../service.d.ts").Service<{client: import("@microsoft/msgraph-sdk-users/usersServiceClient.js").UsersServiceClient, sender: any, environment: import("../service.d.ts").Environment}>} */
 export default {
-  client: ["@microsoft/msgraph-sdk", "@microsoft/msgraph-sdk-users", "@microsoft/microsoft-graph-client"],
+  client: ["@microsoft/msgraph-sdk", "@microsoft/msgraph-sdk-users", "@microsoft/msgraph-sdk-subscriptions", "@microsoft/microsoft-graph-client"],
   auth: "oauth2",
   secrets: { access_token: "made-up" },
   headers: ["prefer", "content-range"],
@@ -112,6 +133,8 @@ export default {
     return { client: createUsersServiceClient(sender), sender, environment };
   },
   operations: {
+    "hooks/mail": (graph, i) => subscription(graph, i, "created", `mailFolders/${i.folder}/messages`),
+    "hooks/calendar": (graph, i) => subscription(graph, i, "created,updated", "events"),
     send_message: async (graph, i) => {
       if (i.attachments?.filter(({ content }) => content.length >= large).length > 3) {
         await user(graph, i).mailFolders.byMailFolderId("drafts").get({ queryParameters: { select: ["id"] } });
