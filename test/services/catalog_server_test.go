@@ -30,9 +30,11 @@ type replayed struct {
 // replayedCase is a case of tests.yaml in progress.
 type replayedCase struct {
 	exchanges []replay.Exchange
-	// hook has the requests that register a URL, which come at any time.
-	hook []replay.Exchange
-	sent []egress.Request
+	// register has the requests that register a URL, which come at any time, and unregister
+	// those that take it back, which come at the end.
+	register, unregister []replay.Exchange
+	sent                 []egress.Request
+	ended, unregistered  bool
 }
 
 // tokens is the answer of all token endpoints.
@@ -42,14 +44,26 @@ const tokens = `{"access_token": "a-token", "token_type": "Bearer", "expires_in"
 const connectionTest = `{"indexes": [{"name": "articles", "host": "articles-4zo0ijk.svc.aped-4627-b74a.pinecone.io"}]}`
 
 // begin makes the hosts of a case answer with its exchanges.
-func (s *replayed) begin(exchanges []replay.Exchange, hook ...replay.Exchange) *replayedCase {
+func (s *replayed) begin(one *replayedCase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := &replayedCase{exchanges: exchanges, hook: hook}
-	for _, host := range append(hostsOf(exchanges), hostsOf(hook)...) {
+	for _, host := range hostsOf(slices.Concat(one.exchanges, one.register, one.unregister)) {
 		s.cases[host] = one
 	}
-	return one
+}
+
+// end expects that the URL of a case is taken back.
+func (s *replayed) end(one *replayedCase) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one.ended = true
+}
+
+// isUnregistered reports whether the URL of a case was taken back.
+func (s *replayed) isUnregistered(one *replayedCase) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return one.unregistered
 }
 
 // hostsOf returns the hosts of the requests.
@@ -103,24 +117,37 @@ func (s *replayed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer records a request and returns its answer.
 func (c *replayedCase) answer(sent egress.Request) (replay.Answer, bool) {
 	n := len(c.sent)
-	if n == len(c.exchanges) || !isFor(c.exchanges[n].Request, sent) {
-		if at := slices.IndexFunc(c.hook, func(e replay.Exchange) bool { return registers(e.Request, sent) }); at >= 0 {
-			return c.hook[at].Answer, true
+	if n >= len(c.exchanges) || !isFor(c.exchanges[n].Request, sent) {
+		if answer, ok := c.answerAboutHook(sent); ok {
+			return answer, true
 		}
 	}
 	c.sent = append(c.sent, sent)
-	if n == len(c.exchanges) {
+	if n >= len(c.exchanges) {
 		return replay.Answer{}, false
 	}
 	return c.exchanges[n].Answer, true
 }
 
-// registers reports whether a request is the expected one about a hook. The tests of hooks
-// can have other settings than those of the trigger.
-func registers(want replay.Request, sent egress.Request) bool {
+// answerAboutHook returns the answer to a request that registers a URL or takes it back. The
+// tests of hooks can have other settings than those of the trigger, and other ids of what
+// they take back.
+func (c *replayedCase) answerAboutHook(sent egress.Request) (replay.Answer, bool) {
+	expected := c.register
+	if c.ended {
+		expected = c.unregister
+	}
 	address, _, _ := strings.Cut(sent.URL, "?")
-	return sent.Method == cmp.Or(want.Method, http.MethodGet) && path.Base(address) == path.Base(want.URL) &&
-		slices.Equal(hostsOf([]replay.Exchange{{Request: want}}), hostsOf([]replay.Exchange{{Request: replay.Request{URL: address}}}))
+	host := hostsOf([]replay.Exchange{{Request: replay.Request{URL: address}}})
+	at := slices.IndexFunc(expected, func(e replay.Exchange) bool {
+		return sent.Method == cmp.Or(e.Request.Method, http.MethodGet) && slices.Equal(host, hostsOf([]replay.Exchange{e})) &&
+			(c.ended || path.Base(address) == path.Base(e.Request.URL))
+	})
+	if at < 0 {
+		return replay.Answer{}, false
+	}
+	c.unregistered = c.ended
+	return expected[at].Answer, true
 }
 
 // isFor reports whether a request has the method and the URL of the expected one.

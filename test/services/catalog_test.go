@@ -111,7 +111,8 @@ func (c operationCase) run(t *testing.T, client *harness.Client, services *repla
 	}
 	step := map[string]any{"id": "step", "uses": c.action, "connection": c.connection, "with": with}
 	workflow := flow.Define(t, client, step)
-	exchange := services.begin(c.test.Exchanges)
+	exchange := &replayedCase{exchanges: c.test.Exchanges}
+	services.begin(exchange)
 	var run struct {
 		ID, Status string
 		Steps      []struct {
@@ -227,8 +228,10 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 	t.Helper()
 	secret := map[string]any{"token": "a-token"}
 	fields := map[string]map[string]any{
-		"airtable/bearer": secret, "github/bearer": secret, "hubspot/bearer": secret, "notion/bearer": secret, "openai/bearer": secret,
-		"slack/bearer": secret, "stripe/bearer": secret, "discord/api_key": secret,
+		"airtable/bearer": secret, "github/bearer": secret, "notion/bearer": secret, "openai/bearer": secret,
+		"stripe/bearer": secret, "discord/api_key": secret,
+		"hubspot/bearer":                {"token": "a-token", "client_secret": "a-secret"},
+		"slack/bearer":                  {"token": "a-token", "signing_secret": "a-secret"},
 		"gitlab/bearer":                 {"token": "a-token", "host": "gitlab.com"},
 		"linear/api_key":                {"key": "a-key"},
 		"pinecone/api_key":              {"key": "a-key", "index": "articles"},
