@@ -128,15 +128,20 @@ func (a *Actions) FindIntegration(id string) (*integration.Integration, bool) {
 	return a.integrations.Find(id)
 }
 
-// FindHook returns the hook with a name such as github.events.
-func (a *Actions) FindHook(name string) (*integration.Integration, *integration.Hook, bool) {
-	id, short, _ := strings.Cut(name, ".")
-	i, ok := a.integrations.Find(id)
-	if !ok {
-		return nil, nil, false
+// FindHook returns the hook that has a name such as github.events in a workspace; nil if
+// there is none.
+func (a *Actions) FindHook(ctx context.Context, workspaceID, name string) (*integration.Integration, *integration.Hook, error) {
+	in, err := a.In(ctx, workspaceID, name)
+	if err != nil {
+		return nil, nil, err
 	}
-	h, ok := i.FindHook(short)
-	return i, h, ok
+	id, short, _ := strings.Cut(name, ".")
+	i, ok := in.integrations.Find(id)
+	if !ok {
+		return nil, nil, nil
+	}
+	h, _ := i.FindHook(short)
+	return i, h, nil
 }
 
 // Name returns the name of the action of an operation.

@@ -192,12 +192,11 @@ func (c *Calls) fireAll(ctx context.Context, call operation.HookCall, triggers [
 
 // registration returns what the service was told.
 func (c *Calls) registration(ctx context.Context, called Called) (operation.Registration, error) {
-	operations, err := c.operations.In(ctx, called.Workspace.ID, called.hook)
+	i, hook, err := c.operations.FindHook(ctx, called.Workspace.ID, called.hook)
 	if err != nil {
 		return operation.Registration{}, err
 	}
-	i, hook, ok := operations.FindHook(called.hook)
-	if !ok {
+	if hook == nil {
 		return operation.Registration{}, trigger.NothingHere()
 	}
 	if called.app != nil {

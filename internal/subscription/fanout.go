@@ -136,13 +136,9 @@ func handoutPause(failures int) time.Duration {
 // handOut starts the runs for a call with each of the connections to its account. That it
 // fails for one of them changes nothing for the others.
 func (c *Calls) handOut(ctx context.Context, of AppCall) error {
-	operations, err := c.operations.In(ctx, of.WorkspaceID, of.Hook)
-	if err != nil {
+	i, hook, err := c.operations.FindHook(ctx, of.WorkspaceID, of.Hook)
+	if err != nil || hook == nil { // of an integration that is gone
 		return err
-	}
-	i, hook, ok := operations.FindHook(of.Hook)
-	if !ok {
-		return nil // of an integration that is gone
 	}
 	events, headers, err := c.openEvents(ctx, of)
 	if err != nil {

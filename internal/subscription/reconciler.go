@@ -153,11 +153,9 @@ func (t *task) do(ctx context.Context) (err error) {
 	if t.contents, err = open(ctx, t.Vault, t.Subscription); err != nil {
 		return err
 	}
-	operations, err := t.Operations.In(ctx, t.WorkspaceID, t.Hook)
-	if err != nil {
+	if t.service, t.hook, err = t.Operations.FindHook(ctx, t.WorkspaceID, t.Hook); err != nil {
 		return err
 	}
-	t.service, t.hook, _ = operations.FindHook(t.Hook)
 	switch {
 	case len(t.need.Triggers) == 0:
 		return t.remove(ctx)

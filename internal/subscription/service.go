@@ -75,12 +75,11 @@ func (s *Service) States(ctx context.Context, actor auth.Actor, triggers []trigg
 
 func (s *Service) state(ctx context.Context, of Subscription) (State, error) {
 	out := State{Status: Pending, ExpiresAt: of.ExpiresAt, Error: of.Error}
-	operations, err := s.operations.In(ctx, of.WorkspaceID, of.Hook)
+	i, hook, err := s.operations.FindHook(ctx, of.WorkspaceID, of.Hook)
 	if err != nil {
 		return out, err
 	}
-	i, hook, ok := operations.FindHook(of.Hook)
-	byPeople := ok && hook.Register == nil
+	byPeople := hook != nil && hook.Register == nil
 	switch {
 	case of.Error != nil:
 		out.Status = Failing
