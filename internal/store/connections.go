@@ -104,23 +104,21 @@ func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMos
 			return err
 		}
 		lacks, err := lacksIntegration(tx, c.Connection)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case lacks && room:
-			outcome = connection.NoIntegration
-			return decrementUsage(tx, "connections", c.WorkspaceID, 1)
+		}
+		switch {
 		case lacks:
 			outcome = connection.NoIntegration
-			return nil
-		case taken && room:
-			outcome = connection.NameTaken
-			return decrementUsage(tx, "connections", c.WorkspaceID, 1)
 		case taken:
 			outcome = connection.NameTaken
-			return nil
 		case !room:
 			outcome = connection.TooMany
+		}
+		if outcome != connection.Created && room {
+			return decrementUsage(tx, "connections", c.WorkspaceID, 1)
+		}
+		if outcome != connection.Created {
 			return nil
 		}
 		if err := tx.Do(`INSERT INTO connections (`+connectionColumns+`, account_id, credential)

@@ -33,6 +33,10 @@ func readManifest(c database.Conn, workspaceID, id string) (*ownintegration.Mani
 	return database.One(c, `SELECT `+manifestColumns+` FROM own_integrations WHERE workspace_id = $1 AND id = $2`, []any{workspaceID, id}, scanManifest)
 }
 
+func readHead(c database.Conn, workspaceID, id string) (*ownintegration.Head, error) {
+	return database.One(c, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 AND id = $2`, []any{workspaceID, id}, scanHead)
+}
+
 // InsertManifest implements ownintegration.Store.
 func (s *Store) InsertManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
@@ -152,7 +156,7 @@ func (s *Store) Manifest(ctx context.Context, workspaceID, id string) (found *ow
 // ManifestHead implements ownintegration.Store.
 func (s *Store) ManifestHead(ctx context.Context, workspaceID, id string) (found *ownintegration.Head, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 AND id = $2`, []any{workspaceID, id}, scanHead)
+		found, err = readHead(c, workspaceID, id)
 		return err
 	})
 	return found, err
@@ -173,7 +177,7 @@ func lacksIntegration(tx *transaction, c connection.Connection) (bool, error) {
 	if !integration.IsOwn(c.Integration) {
 		return false, nil
 	}
-	found, err := database.One(tx, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 AND id = $2`, []any{c.WorkspaceID, c.Integration}, scanHead)
+	found, err := readHead(tx, c.WorkspaceID, c.Integration)
 	return found == nil, err
 }
 
