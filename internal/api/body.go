@@ -5,7 +5,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -105,7 +104,7 @@ func decodeError(err error, isYAML, positions bool) error {
 	}
 	out := fault.New(fault.InvalidRequest, "%s", first.Message)
 	if first.Pointer != "" {
-		out = fault.New(fault.InvalidRequest, "%s: %s", shortPointer(first.Pointer), first.Message)
+		out = fault.New(fault.InvalidRequest, "%s: %s", fault.Shorten(first.Pointer, maxPointer), first.Message)
 	}
 	if problems.Kind() == strictjson.Syntax {
 		language := "JSON"
@@ -115,23 +114,11 @@ func decodeError(err error, isYAML, positions bool) error {
 		out = fault.New(fault.InvalidJSON, "the body is not valid %s: line %d, column %d: %s", language, first.Line, first.Column, first.Message)
 	}
 	for _, problem := range problems {
-		detail := fault.Detail{Pointer: shortPointer(problem.Pointer), Message: problem.Message}
+		detail := fault.Detail{Pointer: fault.Shorten(problem.Pointer, maxPointer), Message: problem.Message}
 		if isYAML || positions {
 			detail.Line, detail.Column = problem.Line, problem.Column
 		}
 		out.Details = append(out.Details, detail)
 	}
 	return out
-}
-
-// shortPointer truncates a pointer without splitting a character or an escape.
-func shortPointer(pointer string) string {
-	if len(pointer) <= maxPointer {
-		return pointer
-	}
-	end := maxPointer
-	for !utf8.RuneStart(pointer[end]) {
-		end--
-	}
-	return strings.TrimRight(pointer[:end], "~") + "…"
 }

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Error is an error that a client may see. Its Message never contains internal
@@ -28,6 +30,19 @@ type Detail struct {
 	Message string `json:"message"`
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
+}
+
+// Shorten returns the beginning of a text for an error, without splitting a character or
+// an escape in a JSON pointer.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return strings.TrimRight(text[:end], "~") + "…"
 }
 
 // New returns an error with a formatted message.

@@ -1,9 +1,6 @@
 package ownintegration
 
 import (
-	"strings"
-	"unicode/utf8"
-
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
@@ -32,18 +29,7 @@ func problemsOf(summary string, problems integration.Errors) error {
 	return out
 }
 
-// shorten returns the beginning of a long text, without splitting a character or an escape
-// in a pointer.
-func shorten(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	end := maxText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return strings.TrimRight(text[:end], "~") + "…"
-}
+func shorten(text string) string { return fault.Shorten(text, maxText) }
 
 // outdated returns the error about a stored manifest that an earlier version of Stepmill
 // has accepted.
