@@ -46,28 +46,35 @@ func (p *parser) lintDefaults() {
 	for _, pointer := range slices.Sorted(maps.Keys(p.bare)) {
 		p.lintDefault(pointer, p.bare[pointer])
 	}
+	p.eachText(func(pointer, text string) {
+		replaceExpressions(text, func(expression string) string {
+			p.lintDefault(pointer, strings.TrimSuffix(strings.TrimPrefix(expression, "${{"), "}}"))
+			return ""
+		})
+	})
+}
+
+// eachText calls a function with each text in the manifest, without the names of members,
+// and its pointer.
+func (p *parser) eachText(look func(pointer, text string)) {
 	document, err := strictjson.DecodeAny(p.document.JSON)
 	if err != nil {
 		return // it has been decoded before
 	}
-	p.lintTemplates("", document)
+	eachTextIn("", document, look)
 }
 
-// lintTemplates looks for expressions in the texts of a value.
-func (p *parser) lintTemplates(pointer string, value any) {
+func eachTextIn(pointer string, value any, look func(pointer, text string)) {
 	switch value := value.(type) {
 	case string:
-		replaceExpressions(value, func(expression string) string {
-			p.lintDefault(pointer, strings.TrimSuffix(strings.TrimPrefix(expression, "${{"), "}}"))
-			return ""
-		})
+		look(pointer, value)
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			p.lintTemplates(at(pointer, name), value[name])
+			eachTextIn(at(pointer, name), value[name], look)
 		}
 	case []any:
 		for i, item := range value {
-			p.lintTemplates(at(pointer, strconv.Itoa(i)), item)
+			eachTextIn(at(pointer, strconv.Itoa(i)), item, look)
 		}
 	}
 }

@@ -2,10 +2,9 @@ package integration
 
 import (
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // The most characters of a name or a title, and of a text that explains something, in a
@@ -53,31 +52,12 @@ func (p *parser) shortInput(pointer string, in *manifestInput) {
 // checkCharacters reports characters that are not shown as what they are: control
 // characters, and those that change the direction of the text around them.
 func (p *parser) checkCharacters() {
-	document, err := strictjson.DecodeAny(p.document.JSON)
-	if err != nil {
-		return // it has been decoded before
-	}
-	p.checkCharactersOf("", document)
-}
-
-func (p *parser) checkCharactersOf(pointer string, value any) {
-	switch value := value.(type) {
-	case string:
-		for _, r := range value {
-			if isHidden(r) {
-				p.failf(pointer, "contains the character %U, which is not visible or changes the direction of text: remove it", r)
-				return
-			}
+	p.eachText(func(pointer, text string) {
+		if at := strings.IndexFunc(text, isHidden); at >= 0 {
+			r, _ := utf8.DecodeRuneInString(text[at:])
+			p.failf(pointer, "contains the character %U, which is not visible or changes the direction of text: remove it", r)
 		}
-	case map[string]any:
-		for name, member := range value {
-			p.checkCharactersOf(at(pointer, name), member)
-		}
-	case []any:
-		for i, item := range value {
-			p.checkCharactersOf(at(pointer, strconv.Itoa(i)), item)
-		}
-	}
+	})
 }
 
 // isHidden reports whether a character makes a text look like another one. Emoji are
