@@ -286,22 +286,32 @@ func (c *driveCall) shareFile() error {
 // channel opens the channel of a hook for six days, or stops it.
 func (c *driveCall) channel() error {
 	if c.Does != "register" {
-		err := c.Channels.Stop(&drive.Channel{Id: c.Subscription.ID, ResourceId: c.Subscription.ResourceID}).Do()
-		if failed(err, http.StatusNotFound) {
-			return nil
-		}
-		return err
+		return c.stop(c.Service)
 	}
 	token, err := c.Changes.GetStartPageToken().SupportsAllDrives(true).Do()
 	if err != nil {
 		return err
 	}
-	start, err := time.Parse(time.RFC3339, startOfTests)
+	channel, err := c.driveChannel(6 * 24 * time.Hour)
 	if err != nil {
 		return err
 	}
-	channel := &drive.Channel{Id: c.Hook.ID, Type: "web_hook", Address: c.Hook.URL, Token: c.Hook.Secret, Expiration: start.Add(6 * 24 * time.Hour).UnixMilli()}
 	_, err = c.Changes.Watch(token.StartPageToken, channel).SupportsAllDrives(true).IncludeItemsFromAllDrives(true).Do()
+	return err
+}
+
+// driveChannel returns the channel of a hook with the life that it has.
+func (h hookInput) driveChannel(life time.Duration) (*drive.Channel, error) {
+	start, err := time.Parse(time.RFC3339, startOfTests)
+	return &drive.Channel{Id: h.Hook.ID, Type: "web_hook", Address: h.Hook.URL, Token: h.Hook.Secret, Expiration: start.Add(life).UnixMilli()}, err
+}
+
+// stop stops the channel of a hook.
+func (h hookInput) stop(service *drive.Service) error {
+	err := service.Channels.Stop(&drive.Channel{Id: h.Subscription.ID, ResourceId: h.Subscription.ResourceID}).Do()
+	if failed(err, http.StatusNotFound) {
+		return nil
+	}
 	return err
 }
 

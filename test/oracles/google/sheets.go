@@ -378,17 +378,12 @@ func (c *sheetsCall) channel() error {
 		return err
 	}
 	if c.Does != "register" {
-		err := files.Channels.Stop(&drive.Channel{Id: c.Subscription.ID, ResourceId: c.Subscription.ResourceID}).Do()
-		if failed(err, http.StatusNotFound) {
-			return nil
-		}
-		return err
+		return c.stop(files)
 	}
-	start, err := time.Parse(time.RFC3339, startOfTests)
+	channel, err := c.driveChannel(23 * time.Hour)
 	if err != nil {
 		return err
 	}
-	channel := &drive.Channel{Id: c.Hook.ID, Type: "web_hook", Address: c.Hook.URL, Token: c.Hook.Secret, Expiration: start.Add(23 * time.Hour).UnixMilli()}
 	_, err = files.Files.Watch(c.Spreadsheet, channel).SupportsAllDrives(true).Do()
 	return err
 }
