@@ -29,7 +29,7 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock cron decimal descriptor expr failpoint fairqueue fault jsonpath jsonpointer listfile locale mask paging pubsub release search signature strictjson strictyaml suggest tally txn typeschema uid"
+	base   = "clock cron decimal descriptor etag expr failpoint fairqueue fault jsonpath jsonpointer listfile locale lru mask paging pubsub release search signature strictjson strictyaml suggest tally txn typeschema uid"
 	domain = "account action audit auth connection event file gallery idempotency integration node ownintegration run secret state subscription table trigger usage vault webhook workflow"
 )
 
@@ -49,6 +49,7 @@ var rules = []rule{
 	{pkg: "cron", may: base},
 	{pkg: "decimal", may: base},
 	{pkg: "descriptor", may: base},
+	{pkg: "etag", may: base},
 	{pkg: "expr", may: base},
 	{pkg: "failpoint", may: base},
 	{pkg: "fairqueue", may: base},
@@ -58,6 +59,7 @@ var rules = []rule{
 	{pkg: "jsonpointer", may: base},
 	{pkg: "listfile", may: base},
 	{pkg: "locale", may: base},
+	{pkg: "lru", may: base},
 	{pkg: "mask", may: base},
 	{pkg: "pubsub", may: base},
 	{pkg: "paging", may: base},

@@ -3,12 +3,11 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/ownintegration"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 type createIntegrationRequest struct {
@@ -43,7 +42,7 @@ func (s *Server) replaceIntegration(ctx context.Context, in *replaceIntegrationR
 		return nil, err
 	}
 	return func(ctx context.Context) (*reply, error) {
-		own, err := s.Integrations.Replace(ctx, actorOf(ctx), in.ID, own, tagsOf(in.IfMatch))
+		own, err := s.Integrations.Replace(ctx, actorOf(ctx), in.ID, own, etag.ParseMatch(in.IfMatch))
 		if err != nil {
 			return nil, err
 		}
@@ -77,8 +76,9 @@ type convertedBody struct {
 // convertOpenAPI adds an integration for an API that an OpenAPI document describes. A
 // preview adds nothing, and responds with 200.
 func (s *Server) convertOpenAPI(ctx context.Context, in *convertOpenAPIRequest) (commit, error) {
-	if !slices.Contains([]string{"", "true", "false"}, in.Preview) {
-		return nil, parameter("preview", "must be true or false")
+	preview, err := parseBool("preview", in.Preview)
+	if err != nil {
+		return nil, err
 	}
 	options := ownintegration.ConvertOptions{ID: in.ID, Name: in.Name, Category: in.Category, Server: in.Server, Test: in.Test}
 	if in.Operations != "" {
@@ -89,7 +89,7 @@ func (s *Server) convertOpenAPI(ctx context.Context, in *convertOpenAPIRequest) 
 		return nil, err
 	}
 	body := convertedBody{Manifest: made.Text, Operations: orEmpty(made.Operations), Notes: orEmpty(made.Notes)}
-	if in.Preview == "true" {
+	if preview != nil && *preview {
 		return func(context.Context) (*reply, error) {
 			response := ok(body)
 			response.status = http.StatusOK
@@ -112,7 +112,7 @@ type deleteIntegrationRequest struct {
 }
 
 func (s *Server) deleteIntegration(ctx context.Context, in *deleteIntegrationRequest) (*reply, error) {
-	return &reply{}, s.Integrations.Delete(ctx, actorOf(ctx), in.ID, tagsOf(in.IfMatch))
+	return &reply{}, s.Integrations.Delete(ctx, actorOf(ctx), in.ID, etag.ParseMatch(in.IfMatch))
 }
 
 type manifestBody struct {
@@ -133,12 +133,4 @@ func (s *Server) getManifest(ctx context.Context, in *integrationRequest) (*repl
 	return ok(manifestBody{
 		m.ID, m.Text, clock.Format(m.CreatedAt), orNull(m.CreatedBy), clock.Format(m.UpdatedAt), orNull(m.UpdatedBy),
 	}).withHeader("ETag", m.ETag()), nil
-}
-
-// tagsOf returns the ETags of an If-Match header; nil if there is none.
-func tagsOf(header string) []string {
-	if header == "" {
-		return nil
-	}
-	return workflow.ParseMatch(header).Tags
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -114,7 +115,7 @@ func (s *Server) updateWorkflow(ctx context.Context, in *updateWorkflowRequest) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Workflows.Update(ctx, actorOf(ctx), in.ID, patch, workflow.ParseMatch(in.IfMatch))
+	w, err := s.Workflows.Update(ctx, actorOf(ctx), in.ID, patch, etag.ParseMatch(in.IfMatch))
 	if err != nil {
 		return nil, in.Body.locate(patch, err)
 	}

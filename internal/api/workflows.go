@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/strictyaml"
@@ -170,7 +171,7 @@ type deleteWorkflowRequest struct {
 }
 
 func (s *Server) deleteWorkflow(ctx context.Context, in *deleteWorkflowRequest) (*reply, error) {
-	return &reply{}, s.Workflows.Delete(ctx, actorOf(ctx), in.ID, workflow.ParseMatch(in.IfMatch))
+	return &reply{}, s.Workflows.Delete(ctx, actorOf(ctx), in.ID, etag.ParseMatch(in.IfMatch))
 }
 
 type validateWorkflowRequest struct {
@@ -275,7 +276,7 @@ func (s *Server) restoreVersion(ctx context.Context, in *restoreVersionRequest) 
 	if in.N < 1 {
 		return nil, parameter("n", "must be a positive whole number")
 	}
-	restore, err := s.Workflows.PrepareRestore(ctx, actorOf(ctx), in.ID, in.N, workflow.ParseMatch(in.IfMatch))
+	restore, err := s.Workflows.PrepareRestore(ctx, actorOf(ctx), in.ID, in.N, etag.ParseMatch(in.IfMatch))
 	if err != nil {
 		return nil, err
 	}

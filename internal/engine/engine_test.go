@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -107,7 +108,7 @@ func TestDeletingWorkflowStopsItsRuns(t *testing.T) {
 	flow := w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"gate": "a"}}, {"id": "b", "uses": "test.effect", "with": {"call": "b"}}]`)
 	id := w.startRun(flow, "{}")
 	<-w.effects.begun
-	if err := w.flows.Delete(t.Context(), w.actor, flow, workflow.Match{}); err != nil {
+	if err := w.flows.Delete(t.Context(), w.actor, flow, etag.Match{}); err != nil {
 		t.Fatal(err)
 	}
 	<-w.effects.ended
@@ -125,7 +126,7 @@ func TestEndedRunsDoNotWakeUp(t *testing.T) {
 	for name, end := range map[string]func(w *world, flow, id string) error{
 		"a cancel": func(w *world, _, id string) error { _, err := w.runs.Cancel(w.t.Context(), w.actor, id); return err },
 		"a delete": func(w *world, flow, _ string) error {
-			return w.flows.Delete(w.t.Context(), w.actor, flow, workflow.Match{})
+			return w.flows.Delete(w.t.Context(), w.actor, flow, etag.Match{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +157,7 @@ func TestRunKeepsItsVersion(t *testing.T) {
 	id := w.startRun(flow, "{}")
 	<-w.effects.begun
 	steps := []workflow.Step{{ID: "other", Uses: "data.set", With: []byte(`{"values": {"v": "new"}}`)}}
-	if _, err := w.flows.Update(t.Context(), w.actor, flow, workflow.Patch{Steps: &steps}, workflow.Match{}); err != nil {
+	if _, err := w.flows.Update(t.Context(), w.actor, flow, workflow.Patch{Steps: &steps}, etag.Match{}); err != nil {
 		t.Fatal(err)
 	}
 	w.effects.open("a")

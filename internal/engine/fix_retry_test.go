@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 	"github.com/stepmill/stepmill/test/lane"
@@ -115,7 +116,7 @@ func drawOneFix(t *rapid.T, steps []workflow.Step) []workflow.Step {
 
 func (w *world) update(flow string, steps []workflow.Step) {
 	w.t.Helper()
-	if _, err := w.flows.Update(context.Background(), w.actor, flow, workflow.Patch{Steps: &steps}, workflow.Match{}); err != nil {
+	if _, err := w.flows.Update(context.Background(), w.actor, flow, workflow.Patch{Steps: &steps}, etag.Match{}); err != nil {
 		w.t.Fatal(err)
 	}
 }

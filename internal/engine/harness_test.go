@@ -29,6 +29,7 @@ import (
 	"github.com/stepmill/stepmill/internal/blob/blobtest"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
@@ -501,7 +502,7 @@ func (w *world) workflowWith(steps, settings string) string {
 		w.t.Fatal(err)
 	}
 	patch := workflow.Patch{Steps: &list, Settings: &workflow.SettingsPatch{Replace: &options}}
-	if _, err := w.flows.Update(w.t.Context(), w.actor, made.ID, patch, workflow.Match{}); err != nil {
+	if _, err := w.flows.Update(w.t.Context(), w.actor, made.ID, patch, etag.Match{}); err != nil {
 		w.t.Fatal(err)
 	}
 	return made.ID

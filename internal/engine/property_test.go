@@ -22,6 +22,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action/stop"
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/state"
@@ -65,7 +66,7 @@ func (s *scenario) adopt(sk *sketch) error {
 	if err := json.Unmarshal([]byte(sk.json()), &steps); err != nil {
 		return err
 	}
-	_, err := s.flows.Update(context.Background(), s.actor, s.workflowID, workflow.Patch{Steps: &steps}, workflow.Match{})
+	_, err := s.flows.Update(context.Background(), s.actor, s.workflowID, workflow.Patch{Steps: &steps}, etag.Match{})
 	return err
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // parentAndChild is a workflow that runs another one, and that one.
@@ -183,7 +183,7 @@ func TestEndOfParentCancelsChildren(t *testing.T) {
 		"stopped":   {"{}", `{"id": "rest", "needs": [], "uses": "flow.wait", "with": {"for": "10s"}}, {"id": "stop", "uses": "flow.stop", "with": {}}`, nil},
 		"timed out": {`{"timeout": "10s"}`, `{"id": "hang", "needs": [], "uses": "test.effect", "with": {"gate": "never"}}`, nil},
 		"deleted": {"{}", `{"id": "rest", "needs": [], "uses": "flow.wait", "with": {"for": "1h"}}`, func(w *world, parent string) {
-			if err := w.flows.Delete(context.WithoutCancel(w.t.Context()), w.actor, parent, workflow.Match{}); err != nil {
+			if err := w.flows.Delete(context.WithoutCancel(w.t.Context()), w.actor, parent, etag.Match{}); err != nil {
 				w.t.Error(err)
 			}
 		}},

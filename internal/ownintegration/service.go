@@ -3,25 +3,34 @@ package ownintegration
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/fairqueue"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/lru"
 )
+
+// cachedBytes is how long the texts of the manifests are together whose compiled form is
+// kept. Compiled, they need about ten times as much memory.
+const cachedBytes = 8 << 20
 
 // Service implements the operations on own integrations.
 type Service struct {
-	store       Store
-	cache       *cache
+	store Store
+	// compiled has the integrations that were used last. A text compiles to the same
+	// integration for ever, so none is out of date.
+	compiled    *lru.Cache[cacheKey, *integration.Integration]
 	conversions *fairqueue.Queue
 }
 
+type cacheKey struct{ workspaceID, id, digest string }
+
 // NewService returns a service on a store.
 func NewService(store Store) *Service {
-	return &Service{store: store, cache: newCache(), conversions: fairqueue.New(conversions, conversions, conversionsWaiting)}
+	return &Service{store: store, compiled: lru.New[cacheKey, *integration.Integration](cachedBytes), conversions: fairqueue.New(conversions, conversions, conversionsWaiting)}
 }
 
 // Own is an own integration with its manifest.
@@ -51,9 +60,9 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, own Own) (Own, e
 	return own, err
 }
 
-// Replace replaces the manifest of an integration, if it still has one of the ETags. Nil
-// ETags stand for any. Connections that would be used in another way have to be reconnected.
-func (s *Service) Replace(ctx context.Context, actor auth.Actor, id string, own Own, tags []string) (Own, error) {
+// Replace replaces the manifest of an integration, if its ETag is accepted. Connections that
+// would be used in another way have to be reconnected.
+func (s *Service) Replace(ctx context.Context, actor auth.Actor, id string, own Own, match etag.Match) (Own, error) {
 	if own.ID != id {
 		return Own{}, invalid(integration.Errors{{Pointer: "/id", Message: "is " + own.ID + ", but the integration to replace is " + id + ": an id cannot change"}})
 	}
@@ -62,7 +71,7 @@ func (s *Service) Replace(ctx context.Context, actor auth.Actor, id string, own 
 		if err != nil {
 			return Own{}, err
 		}
-		if err := was.check(tags); err != nil {
+		if err := was.check(match); err != nil {
 			return Own{}, err
 		}
 		own.CreatedAt, own.CreatedBy = was.CreatedAt, was.CreatedBy
@@ -80,14 +89,14 @@ func (s *Service) Replace(ctx context.Context, actor auth.Actor, id string, own 
 // ChangedProblem is why a connection has to be reconnected after its integration has changed.
 const ChangedProblem = "its integration was changed, so that the credential would be used in another way: somebody has to confirm the hosts and enter the credential again"
 
-// Delete deletes an integration that has no connections, if it still has one of the ETags.
-func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string, tags []string) error {
+// Delete deletes an integration that has no connections, if its ETag is accepted.
+func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string, match etag.Match) error {
 	for {
 		was, err := s.manifest(ctx, actor.Workspace.ID, id)
 		if err != nil {
 			return err
 		}
-		if err := was.check(tags); err != nil {
+		if err := was.check(match); err != nil {
 			return err
 		}
 		outcome, connection, err := s.store.DeleteManifest(ctx, was, s.entry(actor, "integration.deleted", id))
@@ -195,7 +204,7 @@ func (s *Service) Lookup(ctx context.Context, workspaceID, id string) (*integrat
 // find returns the integration with a text, or one with a later text. It is nil if it was
 // deleted meanwhile.
 func (s *Service) find(ctx context.Context, workspaceID string, head Head) (*integration.Integration, error) {
-	if one := s.cache.find(cacheKey{workspaceID, head.ID, head.Digest}); one != nil {
+	if one, ok := s.compiled.Get(cacheKey{workspaceID, head.ID, head.Digest}); ok {
 		return one, nil
 	}
 	m, err := s.store.Manifest(ctx, workspaceID, head.ID)
@@ -207,19 +216,19 @@ func (s *Service) find(ctx context.Context, workspaceID string, head Head) (*int
 
 func (s *Service) compile(m Manifest) (*integration.Integration, error) {
 	key := cacheKey{m.WorkspaceID, m.ID, m.Digest}
-	if one := s.cache.find(key); one != nil {
+	if one, ok := s.compiled.Get(key); ok {
 		return one, nil
 	}
 	one, err := integration.ParseOwn([]byte(m.Text))
 	if err != nil {
 		return nil, outdated(m.ID, integration.AsErrors(err))
 	}
-	return s.cache.add(key, one, len(m.Text)), nil
+	return s.compiled.Add(key, one, len(m.Text)), nil
 }
 
-// check returns version_conflict unless the manifest has one of the ETags.
-func (m Manifest) check(tags []string) error {
-	if tags == nil || slices.Contains(tags, "*") || slices.Contains(tags, m.ETag()) {
+// check returns version_conflict unless the ETag of the manifest is accepted.
+func (m Manifest) check(match etag.Match) error {
+	if match.Accepts(m.ETag()) {
 		return nil
 	}
 	return fault.New(fault.VersionConflict, "the integration %q has changed since it was read: its ETag is now %s; read it again and repeat the change", m.ID, m.ETag())

@@ -21,6 +21,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/operation"
@@ -238,7 +239,7 @@ func (e *env) workflow(triggerType string) workflow.Workflow {
 
 func (e *env) update(id string, patch workflow.Patch) workflow.Workflow {
 	e.t.Helper()
-	changed, err := e.flows.Update(e.t.Context(), e.actor, id, patch, workflow.Match{})
+	changed, err := e.flows.Update(e.t.Context(), e.actor, id, patch, etag.Match{})
 	e.must(err)
 	return changed
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
@@ -184,7 +185,7 @@ func (w *testEnv) patch(triggers string) workflow.Patch {
 
 func (w *testEnv) update(id string, patch workflow.Patch) workflow.Workflow {
 	w.t.Helper()
-	changed, err := w.flows.Update(w.t.Context(), w.actor, id, patch, workflow.Match{})
+	changed, err := w.flows.Update(w.t.Context(), w.actor, id, patch, etag.Match{})
 	w.must(err)
 	return changed
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -322,11 +323,11 @@ func TestSchedulePlanLimits(t *testing.T) {
 		for _, r := range runs {
 			wantEqual(t, "trigger", fmt.Sprint(r.Trigger.Type, r.Trigger.Test), fmt.Sprint("schedule", false))
 		}
-		if err := w.flows.Delete(t.Context(), w.actor, made.ID, workflow.Match{}); err == nil {
+		if err := w.flows.Delete(t.Context(), w.actor, made.ID, etag.Match{}); err == nil {
 			t.Error("an active workflow was deleted")
 		}
 		w.setState(made.ID, workflow.Paused)
-		w.must(w.flows.Delete(t.Context(), w.actor, made.ID, workflow.Match{}))
+		w.must(w.flows.Delete(t.Context(), w.actor, made.ID, etag.Match{}))
 		found, err := w.store.Triggers(t.Context(), w.actor.Workspace.ID, made.ID)
 		if err != nil || len(found) != 0 {
 			t.Errorf("triggers of a deleted workflow: %v, %v", found, err)

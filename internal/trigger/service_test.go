@@ -17,6 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/mask"
@@ -372,7 +373,7 @@ func TestServiceTriggerIsChecked(t *testing.T) {
 	} {
 		made, err := w.flows.Create(t.Context(), w.actor, workflow.New{Name: "Test"})
 		w.must(err)
-		_, err = w.flows.Update(t.Context(), w.actor, made.ID, w.patch(`[{"id": "p", `+definition[1:]+`]`), workflow.Match{})
+		_, err = w.flows.Update(t.Context(), w.actor, made.ID, w.patch(`[{"id": "p", `+definition[1:]+`]`), etag.Match{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", definition, err, want)
 		}

@@ -6,13 +6,12 @@ import (
 	"maps"
 	"math"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -104,27 +103,9 @@ func (p LayoutPatch) apply(was Layout) Layout {
 	return now
 }
 
-// Match is an If-Match header: the ETags that the caller accepts. The zero Match
-// accepts all.
-type Match struct {
-	Given bool
-	Any   bool
-	Tags  []string
-}
-
-// ParseMatch reads an If-Match header.
-func ParseMatch(header string) Match {
-	m := Match{Given: header != ""}
-	for tag := range strings.SplitSeq(header, ",") {
-		tag = strings.TrimSpace(tag)
-		m.Any = m.Any || tag == "*"
-		m.Tags = append(m.Tags, tag)
-	}
-	return m
-}
-
-func (m Match) check(w Workflow) error {
-	if !m.Given || m.Any || slices.Contains(m.Tags, w.ETag()) {
+// check returns version_conflict unless the ETag of a workflow is accepted.
+func (w Workflow) check(match etag.Match) error {
+	if match.Accepts(w.ETag()) {
 		return nil
 	}
 	return fault.New(fault.VersionConflict,
@@ -133,7 +114,7 @@ func (m Match) check(w Workflow) error {
 
 // Update applies a patch. Without If-Match it applies to the current state of the
 // workflow, so concurrent changes to other parts are preserved.
-func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch, match Match) (Workflow, error) {
+func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch, match etag.Match) (Workflow, error) {
 	return s.change(ctx, actor, id, match, func(w *Workflow) error {
 		patch := patch
 		if given := patch.Source; given != nil && given.Text != nil && !given.Optional {
@@ -157,7 +138,7 @@ type Commit func(ctx context.Context) (w Workflow, committed bool, err error)
 
 // change reads, edits and writes a workflow. It starts over if another change was
 // written in between.
-func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match Match, edit func(*Workflow) error) (Workflow, error) {
+func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match etag.Match, edit func(*Workflow) error) (Workflow, error) {
 	for {
 		commit, err := s.prepareChange(ctx, actor, id, match, edit)
 		if err != nil {
@@ -171,12 +152,12 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match
 }
 
 // prepareChange reads and edits a workflow.
-func (s *Service) prepareChange(ctx context.Context, actor auth.Actor, id string, match Match, edit func(*Workflow) error) (Commit, error) {
+func (s *Service) prepareChange(ctx context.Context, actor auth.Actor, id string, match etag.Match, edit func(*Workflow) error) (Commit, error) {
 	was, err := s.Get(ctx, actor, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.check(was); err != nil {
+	if err := was.check(match); err != nil {
 		return nil, err
 	}
 	now := was

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 )
@@ -34,7 +35,7 @@ func (s *Service) Version(ctx context.Context, actor auth.Actor, id string, numb
 
 // PrepareRestore prepares to make the definition and the text of an old version
 // current again, as a new version. It changes nothing if they already are.
-func (s *Service) PrepareRestore(ctx context.Context, actor auth.Actor, id string, number int, match Match) (Commit, error) {
+func (s *Service) PrepareRestore(ctx context.Context, actor auth.Actor, id string, number int, match etag.Match) (Commit, error) {
 	version, err := s.Version(ctx, actor, id, number)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/file"
@@ -246,13 +247,13 @@ func (s *Service) Search(ctx context.Context, actor auth.Actor, query search.Que
 }
 
 // Delete deletes a workflow that is not active, with all its runs.
-func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string, match Match) error {
+func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string, match etag.Match) error {
 	for {
 		w, err := s.Get(ctx, actor, id)
 		if err != nil {
 			return err
 		}
-		if err := match.check(w); err != nil {
+		if err := w.check(match); err != nil {
 			return err
 		}
 		if w.State == Active {

@@ -24,6 +24,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/membership"
 	noun "github.com/stepmill/stepmill/internal/node"
@@ -304,7 +305,7 @@ func (n *node) define(t *testing.T, steps string) string {
 	if err := json.Unmarshal([]byte(steps), &list); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.flows.Update(t.Context(), n.actor, made.ID, workflow.Patch{Steps: &list}, workflow.Match{}); err != nil {
+	if _, err := n.flows.Update(t.Context(), n.actor, made.ID, workflow.Patch{Steps: &list}, etag.Match{}); err != nil {
 		t.Fatal(err)
 	}
 	return made.ID
