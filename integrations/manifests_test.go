@@ -132,16 +132,16 @@ func TestDocumentedIcon(t *testing.T) {
 	}
 }
 
+// Each folder says where its facts come from.
 func TestSources(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("SOURCES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, i := range catalog(t).List() {
-		first, _, _ := strings.Cut(i.Name, " ")
-		if !strings.Contains(string(text), "\n| "+first) {
-			t.Errorf("SOURCES.md has no row for %s", i.Name)
+		text, err := os.ReadFile(i.ID + "/sources.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(text), "# Sources of "+i.Name+"\n") || !strings.Contains(string(text), "\n- ") {
+			t.Errorf("%s/sources.md needs the heading %q and a list of sources", i.ID, "# Sources of "+i.Name)
 		}
 	}
 }
