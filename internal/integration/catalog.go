@@ -2,7 +2,6 @@ package integration
 
 import (
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,7 +15,26 @@ import (
 
 // Catalog is a set of integrations. It is immutable and safe for concurrent use.
 type Catalog struct {
-	list []*Integration // by id
+	entries []*entry // by id
+}
+
+// entry is an integration in a catalog. It is compiled when it is first needed.
+type entry struct {
+	head
+
+	load func() (*Integration, error)
+	// services are the integrations that use the connections of this one.
+	services []head
+}
+
+// head is what a catalog knows of an integration before it is compiled.
+type head struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Connection struct {
+		Of     string   `json:"of"`
+		Scopes []string `json:"scopes"`
+	} `json:"connection"`
 }
 
 // Builtin returns the catalog of the integrations that are part of the product.
@@ -25,96 +43,110 @@ var Builtin = sync.OnceValues(func() (*Catalog, error) { return LoadIndexed(inte
 // manifestFile is the name of the file with a manifest.
 const manifestFile = "integration.yaml"
 
-// Load reads the manifests <id>/integration.yaml of a folder.
+// Load reads and compiles the manifests <id>/integration.yaml of a folder. The error is an
+// [Errors] with the problems of all of them.
 func Load(folder fs.FS) (*Catalog, error) {
 	files, err := fs.Glob(folder, "*/"+manifestFile)
 	if err != nil {
 		return nil, err
 	}
-	l := loader{catalog: &Catalog{}, sharing: map[string]*decoded{}}
+	out := &Catalog{}
+	var problems Errors
 	for _, file := range files {
-		text, err := fs.ReadFile(folder, file)
-		if err != nil {
-			return nil, err
+		if err := out.decode(folder, file); err != nil {
+			problems = append(problems, AsErrors(err).In(file)...)
 		}
-		l.read(file, text)
 	}
-	return l.finish()
+	out.linkServices()
+	for _, one := range out.entries {
+		if _, err := one.load(); err != nil {
+			problems = append(problems, AsErrors(err).In(path.Join(one.ID, manifestFile))...)
+		}
+	}
+	if problems != nil {
+		return nil, problems
+	}
+	return out, nil
 }
 
-// finish compiles the manifests that use the connections of others, and returns the
-// catalog.
-func (l *loader) finish() (*Catalog, error) {
-	for _, file := range slices.Sorted(maps.Keys(l.sharing)) {
-		l.compile(file, l.sharing[file])
+// decode adds the integration in a file.
+func (c *Catalog) decode(folder fs.FS, file string) error {
+	text, err := fs.ReadFile(folder, file)
+	if err != nil {
+		return err
 	}
-	l.offerServices()
-	if l.problems != nil {
-		return nil, l.problems
-	}
-	return l.catalog, nil
-}
-
-// loader reads manifests.
-type loader struct {
-	catalog  *Catalog
-	sharing  map[string]*decoded // by file: those that use the connections of another one
-	problems Errors
-}
-
-func (l *loader) read(file string, text []byte) {
 	d, err := decode(text)
+	if err != nil {
+		return err
+	}
+	if err := d.checkFolder(path.Dir(file)); err != nil {
+		return err
+	}
+	one := &entry{head: d.manifest.head()}
+	one.load = sync.OnceValues(func() (*Integration, error) { return c.compile(one, d) })
+	c.insert(one)
+	return nil
+}
+
+func (m *manifest) head() head {
+	out := head{ID: m.ID, Name: m.Name}
+	out.Connection.Of, out.Connection.Scopes = m.Connection.Of, m.Connection.Scopes
+	return out
+}
+
+// compile compiles an integration of the catalog.
+func (c *Catalog) compile(e *entry, d *decoded) (*Integration, error) {
+	out, err := d.compile(c.findOwner)
 	if err == nil {
-		err = d.checkFolder(path.Dir(file))
+		c.offerServices(e, out)
 	}
-	if err != nil {
-		l.report(file, err)
-		return
-	}
-	l.add(file, d)
+	return out, err
 }
 
-func (l *loader) add(file string, d *decoded) {
-	if d.manifest.Connection.Of != "" {
-		l.sharing[file] = d
-	} else {
-		l.compile(file, d)
+// findOwner finds an integration whose connections others can use: one that has connections
+// of its own. It loads no other one, so that no two wait for each other.
+func (c *Catalog) findOwner(id string) (*Integration, bool) {
+	i, ok := c.search(id)
+	if !ok || c.entries[i].Connection.Of != "" {
+		return nil, false
 	}
+	return c.entries[i].integration()
 }
 
-func (l *loader) compile(file string, d *decoded) {
-	one, err := d.compile(l.catalog.Find)
-	if err != nil {
-		l.report(file, err)
-		return
-	}
-	l.catalog.insert(one)
+// integration returns the integration, if its manifest is valid.
+func (e *entry) integration() (*Integration, bool) {
+	out, err := e.load()
+	return out, err == nil
 }
 
-func (l *loader) report(file string, err error) {
-	l.problems = append(l.problems, AsErrors(err).In(file)...)
-}
-
-func (c *Catalog) insert(one *Integration) {
+func (c *Catalog) insert(one *entry) {
 	i, _ := c.search(one.ID)
-	c.list = slices.Insert(c.list, i, one)
+	c.entries = slices.Insert(c.entries, i, one)
 }
 
 func (c *Catalog) search(id string) (int, bool) {
-	return slices.BinarySearchFunc(c.list, id, func(one *Integration, id string) int { return strings.Compare(one.ID, id) })
+	return slices.BinarySearchFunc(c.entries, id, func(one *entry, id string) int { return strings.Compare(one.ID, id) })
 }
 
 // With returns the catalog with the own integrations of a workspace.
 func (c *Catalog) With(own ...*Integration) *Catalog {
-	out := &Catalog{list: slices.Clone(c.list)}
+	out := &Catalog{entries: slices.Clone(c.entries)}
 	for _, one := range own {
-		out.insert(one)
+		out.insert(&entry{head: head{ID: one.ID, Name: one.Name}, load: func() (*Integration, error) { return one, nil }})
 	}
 	return out
 }
 
-// List returns the integrations, ordered by id.
-func (c *Catalog) List() []*Integration { return slices.Clone(c.list) }
+// List returns the integrations, ordered by id. It compiles all of them.
+func (c *Catalog) List() []*Integration {
+	out := make([]*Integration, 0, len(c.entries))
+	for _, one := range c.entries {
+		if i, ok := one.integration(); ok {
+			out = append(out, i)
+		}
+	}
+	return out
+}
 
 // Entry returns what searches find the integration by: its name, id, category and keywords.
 func (i *Integration) Entry() search.Entry {
@@ -123,8 +155,8 @@ func (i *Integration) Entry() search.Entry {
 
 // Hint returns a suggestion for an id that does not exist, or "".
 func (c *Catalog) Hint(id string) string {
-	ids := make([]string, len(c.list))
-	for i, one := range c.list {
+	ids := make([]string, len(c.entries))
+	for i, one := range c.entries {
 		ids[i] = one.ID
 	}
 	return suggest.Hint(id, ids)
@@ -136,7 +168,7 @@ func (c *Catalog) Find(id string) (*Integration, bool) {
 	if !ok {
 		return nil, false
 	}
-	return c.list[i], true
+	return c.entries[i].integration()
 }
 
 // Get returns the integration with the id, or the error that clients see if there

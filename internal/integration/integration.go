@@ -34,11 +34,11 @@ type Integration struct {
 
 	operations, triggers []Outline
 	detail               func() detail
-	folder               fs.FS          // of the manifests, nil for a custom connection
-	digest, use          string         // of a workspace's own integration
-	size                 int            // of its manifest
-	hosts                []string       // of a custom connection, as they were entered
-	services             []*Integration // those that use its connections
+	folder               fs.FS    // of the manifests, nil for a custom connection
+	digest, use          string   // of a workspace's own integration
+	size                 int      // of its manifest
+	hosts                []string // of a custom connection, as they were entered
+	services             []head   // those that use its connections
 	variables            variables
 }
 

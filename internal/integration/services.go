@@ -35,7 +35,7 @@ func (i *Integration) ScopesOf(a *Auth, fields map[string]string) []string {
 		if !slices.Contains(chosen, service.ID) {
 			continue
 		}
-		for _, scope := range service.Scopes {
+		for _, scope := range service.Connection.Scopes {
 			if !slices.Contains(out, scope) {
 				out = append(out, scope)
 			}
@@ -70,27 +70,33 @@ func (p *parser) share(m *manifest, of, out *Integration) {
 	out.Scopes = c.Scopes
 }
 
+// linkServices tells the integrations whose connections others use about these.
+func (c *Catalog) linkServices() {
+	for _, one := range c.entries {
+		if i, ok := c.search(one.Connection.Of); ok {
+			c.entries[i].services = append(c.entries[i].services, one.head)
+		}
+	}
+}
+
 // offerServices lets people choose the services that use the connections of an
 // integration. In the field of a service itself, that service is the default.
-func (l *loader) offerServices() {
-	services := map[string][]*Integration{}
-	for _, one := range l.catalog.list {
-		if one.Of != "" {
-			services[one.Of] = append(services[one.Of], one)
-		}
+func (c *Catalog) offerServices(e *entry, out *Integration) {
+	chosen := ""
+	services := e.services
+	if i, ok := c.search(out.Of); ok {
+		services, chosen = c.entries[i].services, out.ID
+	} else {
+		out.services = services
 	}
-	for id, users := range services {
-		of, _ := l.catalog.Find(id)
-		of.services = users
-		var choices []Choice
-		for _, service := range users {
-			choices = append(choices, Choice{service.ID, service.Name})
-		}
-		of.Connection.offer(choices, "")
-		for _, service := range users {
-			service.Connection.offer(choices, service.ID)
-		}
+	if len(services) == 0 {
+		return
 	}
+	var choices []Choice
+	for _, service := range services {
+		choices = append(choices, Choice{service.ID, service.Name})
+	}
+	out.Connection.offer(choices, chosen)
 }
 
 // offer sets the choices of the field with FormatServices.
