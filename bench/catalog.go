@@ -13,7 +13,7 @@ import (
 )
 
 // builderRequests are what the builder requests before anything is added or opened.
-var builderRequests = []string{"/v1/actions?limit=100", "/v1/schemas/workflow.json", "/v1/connections?limit=100", "/v1/secrets?limit=100", "/v1/variables?limit=100"}
+var builderRequests = []string{"/v1/actions?limit=100", "/v1/schemas/workflow.json?services=false", "/v1/connections?limit=100", "/v1/secrets?limit=100", "/v1/variables?limit=100"}
 
 // catalog compares servers with the shipped integrations and with generated ones that have
 // this many more operations: the time to start, the memory at rest, and what the builder

@@ -28,6 +28,9 @@ type Source interface {
 	Find(name string) (Entry, bool)
 	// Names returns the names of the actions in alphabetical order.
 	Names() []string
+	// Summaries returns a sentence about each of them, in the same order. Unlike Find, it
+	// compiles none of them.
+	Summaries() []string
 	// Codes are the error codes of all of them.
 	Codes() []Code
 }
@@ -148,6 +151,14 @@ func (c *Catalog) Hint(name string) string { return suggest.Nearest(name, c.All(
 // Names returns the names of the actions in alphabetical order, without those of the
 // source.
 func (c *Catalog) Names() []string { return slices.Clone(c.names) }
+
+// More returns the names of the actions of the source and a sentence about each.
+func (c *Catalog) More() (names, summaries []string) {
+	if c.more == nil {
+		return nil, nil
+	}
+	return c.more.Names(), c.more.Summaries()
+}
 
 // All returns the names of all actions, with those of the source at the end.
 func (c *Catalog) All() []string {

@@ -63,12 +63,22 @@ func (s *Server) openapiJSON(_ context.Context, in *documentRequest) (*reply, er
 	return document(in, "application/json", text), nil
 }
 
-func (s *Server) workflowSchema(_ context.Context, in *documentRequest) (*reply, error) {
-	text, err := s.Workflows.Schema()
+type workflowSchemaRequest struct {
+	documentRequest
+
+	Services string `query:"services"`
+}
+
+func (s *Server) workflowSchema(_ context.Context, in *workflowSchemaRequest) (*reply, error) {
+	services, err := parseBool("services", in.Services)
 	if err != nil {
 		return nil, err
 	}
-	return document(in, "application/schema+json", text), nil
+	text, err := s.Workflows.Schema(services == nil || *services)
+	if err != nil {
+		return nil, err
+	}
+	return document(&in.documentRequest, "application/schema+json", text), nil
 }
 
 func (s *Server) integrationSchema(_ context.Context, in *documentRequest) (*reply, error) {

@@ -63,17 +63,38 @@ func (a *Actions) With(own ...*integration.Integration) *Actions {
 	return &Actions{integrations: a.integrations.With(own...), client: a.client, rates: a.rates, own: a.own}
 }
 
-// Names returns the names of the operations that people can use.
-func (a *Actions) Names() []string {
-	var out []string
+// outlined is an operation that people can use, before it is compiled.
+type outlined struct{ name, summary string }
+
+// outlines returns the operations that people can use, ordered by name.
+func (a *Actions) outlines() []outlined {
+	var out []outlined
 	for _, i := range a.integrations.List() {
 		for _, o := range i.OperationOutlines() {
 			if !o.Hidden {
-				out = append(out, i.FullName(o.Name))
+				out = append(out, outlined{i.FullName(o.Name), summary(i, o.Title, o.Summary)})
 			}
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b outlined) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// Names returns the names of the operations that people can use.
+func (a *Actions) Names() []string {
+	var out []string
+	for _, one := range a.outlines() {
+		out = append(out, one.name)
+	}
+	return out
+}
+
+// Summaries returns a sentence about each of these operations.
+func (a *Actions) Summaries() []string {
+	var out []string
+	for _, one := range a.outlines() {
+		out = append(out, one.summary)
+	}
 	return out
 }
 
@@ -151,7 +172,7 @@ func Name(i *integration.Integration, o *integration.Operation) string { return 
 func (a *Actions) Entry(i *integration.Integration, o *integration.Operation) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name: Name(i, o), Title: o.Title, Summary: summary(i, o), Input: o.InputSchema(), Output: outputSchema(o),
+			Name: Name(i, o), Title: o.Title, Summary: summary(i, o.Title, o.Summary), Input: o.InputSchema(), Output: outputSchema(o),
 			Connects: true, Integration: i.ConnectedAs(), Timeout: o.Timeout, Codes: codes,
 		},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
@@ -160,11 +181,11 @@ func (a *Actions) Entry(i *integration.Integration, o *integration.Operation) ac
 	}
 }
 
-func summary(i *integration.Integration, o *integration.Operation) string {
-	if o.Summary != "" {
-		return o.Summary
+func summary(i *integration.Integration, title, summary string) string {
+	if summary != "" {
+		return summary
 	}
-	return fmt.Sprintf("%s in %s.", o.Title, i.Name)
+	return fmt.Sprintf("%s in %s.", title, i.Name)
 }
 
 // outputSchema describes what is known about the output of an operation.

@@ -77,7 +77,7 @@ func presentSchema(t *testing.T) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := workflow.Schema(known, types.Format())
+	text, err := workflow.Schema(known, types.Format(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

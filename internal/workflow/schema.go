@@ -18,12 +18,15 @@ type node map[string]any
 // the inputs of the actions in the catalog and the types of triggers. It covers only local rules; rules
 // about the whole workflow, such as cycles, are checked by Compile. The schema
 // accepts the canonical form of everything that Compile accepts.
-func Schema(catalog *action.Catalog, types *TriggerTypes) ([]byte, error) {
+//
+// With services, it lists the actions and the types of triggers of services. Without them,
+// it accepts every name that has their form, and does not grow with their number.
+func Schema(catalog *action.Catalog, types *TriggerTypes, services bool) ([]byte, error) {
 	inputs, err := inputSchemas(catalog)
 	if err != nil {
 		return nil, err
 	}
-	trigger, err := triggerSchema(types, catalog)
+	trigger, err := triggerSchema(types, catalog, services)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +35,7 @@ func Schema(catalog *action.Catalog, types *TriggerTypes) ([]byte, error) {
 		"duration":    durationSchema(),
 		"expression":  expressionSchema(),
 		"trigger":     trigger,
-		"step":        stepSchema(catalog),
+		"step":        stepSchema(catalog, services),
 		"block":       blockSchema(),
 		"action":      actionSchema(inputs),
 		"retry":       retrySchema(),
@@ -52,9 +55,14 @@ func Schema(catalog *action.Catalog, types *TriggerTypes) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// Schema returns the JSON Schema of the format. It is built on first use and
-// shared by all callers, who must not modify it.
-func (s *Service) Schema() ([]byte, error) { return s.schema() }
+// Schema returns the JSON Schema of the format, which lists what services can do or not. It
+// is built on first use and shared by all callers, who must not modify it.
+func (s *Service) Schema(services bool) ([]byte, error) {
+	if services {
+		return s.schema()
+	}
+	return s.shortSchema()
+}
 
 func documentSchema(defs node) node {
 	return node{

@@ -7,14 +7,14 @@ import (
 
 // stepSchema lists all members of a step. Which ones are allowed depends on
 // whether the step is a block or uses an action.
-func stepSchema(catalog *action.Catalog) node {
+func stepSchema(catalog *action.Catalog, services bool) node {
 	step := objectSchema("Step", "An action with its input, or a loop that contains steps.", node{
 		"id": refWith("id", "Id", "The name that needs and expressions use for the step; unique in the whole workflow."),
 		"name": node{
 			"title": "Name", "description": "The display name. Defaults to the id.",
 			"type": "string", "maxLength": maxName,
 		},
-		"uses": usesSchema(catalog),
+		"uses": usesSchema(catalog, services),
 		"with": node{
 			"title": "Input", "description": "The input of the action. Text in it can contain expressions between ${{ and }}.",
 			"type": "object",
@@ -65,19 +65,40 @@ func anyMember(names ...string) node {
 
 func hasMember(name string) node { return node{"required": []string{name}} }
 
-func usesSchema(catalog *action.Catalog) node {
+func usesSchema(catalog *action.Catalog, services bool) node {
 	var summaries []string
-	names := catalog.All()
+	names := catalog.Names()
 	for _, name := range names {
 		entry, _ := catalog.Find(name)
 		summaries = append(summaries, entry.Spec.Summary)
 	}
-	return node{
-		"title": "Action", "description": "What the step does.",
-		"type": "string", "enum": names,
-		// Editors show these next to the names that they suggest.
-		"enumDescriptions": summaries,
+	kinds := []node{enumSchema(names, summaries)}
+	if names, summaries := catalog.More(); len(names) > 0 {
+		kinds = append(kinds, serviceNames(services, names, summaries)...)
 	}
+	return node{"title": "Action", "description": "What the step does.", "type": "string", "anyOf": kinds}
+}
+
+// enumSchema lists values. Editors show what is said about them next to those that they
+// suggest.
+func enumSchema(values, descriptions []string) node {
+	out := node{"enum": values}
+	if descriptions != nil {
+		out["enumDescriptions"] = descriptions
+	}
+	return out
+}
+
+// serviceNames describes the names of actions or types of triggers of services, by listing
+// them or, because there are thousands, by their form only.
+func serviceNames(list bool, names, summaries []string) []node {
+	if !list {
+		return []node{{"pattern": `^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`}}
+	}
+	return []node{enumSchema(names, summaries), {
+		"title": "Integration of the workspace", "description": "What an integration that a workspace has described itself can do.",
+		"pattern": `^x_[a-z0-9_]+\.[a-z][a-z0-9_]*$`,
+	}}
 }
 
 func needsSchema() node {

@@ -65,7 +65,7 @@ func types(t interface {
 // format returns the compiled schema of the format.
 func format(t testing.TB, actions *action.Catalog) *jsonschema.Schema {
 	t.Helper()
-	text, err := workflow.Schema(actions, types(t))
+	text, err := workflow.Schema(actions, types(t), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func accepts(t fataler, schema *jsonschema.Schema, document string) {
 
 func TestSchemaHasEveryField(t *testing.T) {
 	t.Parallel()
-	text, err := workflow.Schema(actions(t), types(t))
+	text, err := workflow.Schema(actions(t), types(t), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func members(typ reflect.Type) []string {
 // Editors show titles and descriptions: every member of every object has them.
 func TestSchemaIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := workflow.Schema(actions(t), types(t))
+	text, err := workflow.Schema(actions(t), types(t), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // triggerSchema lists the members of all types of triggers. Which ones are allowed
 // depends on the type of a trigger.
-func triggerSchema(types *TriggerTypes, actions *action.Catalog) (node, error) {
+func triggerSchema(types *TriggerTypes, actions *action.Catalog, services bool) (node, error) {
 	properties, err := types.properties(actions)
 	if err != nil {
 		return nil, err
@@ -19,12 +19,11 @@ func triggerSchema(types *TriggerTypes, actions *action.Catalog) (node, error) {
 		summaries = append(summaries, kind.Summary)
 	}
 	properties["id"] = refWith("id", "Id", "The name of the trigger, unique among the triggers.")
-	kind := node{"type": "string", "enum": types.Names(), "enumDescriptions": summaries}
-	if services := types.serviceNames(); len(services) > 0 {
-		kind = node{"anyOf": []node{kind, {"type": "string", "enum": services}}}
+	kinds := []node{enumSchema(types.Names(), summaries)}
+	if names := types.serviceNames(); len(names) > 0 {
+		kinds = append(kinds, serviceNames(services, names, nil)...)
 	}
-	kind["title"], kind["description"] = "Type", "What starts runs."
-	properties["type"] = kind
+	properties["type"] = node{"title": "Type", "description": "What starts runs.", "type": "string", "anyOf": kinds}
 	trigger := objectSchema("Trigger", "Something that starts runs. Triggers fire only while the workflow is active.", properties)
 	trigger["required"] = []string{"id", "type"}
 	trigger["allOf"] = triggerCases(types, actions)

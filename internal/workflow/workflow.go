@@ -156,8 +156,10 @@ type Service struct {
 	names   NameSource
 	arming  Arming
 	schema  func() ([]byte, error)
-	nodes   Nodes
-	own     OwnSource // nil: there are no own integrations
+	// shortSchema does not list what services can do.
+	shortSchema func() ([]byte, error)
+	nodes       Nodes
+	own         OwnSource // nil: there are no own integrations
 }
 
 // NameSource returns the names of the secrets, variables and connections of a workspace.
@@ -172,7 +174,8 @@ type NameSource interface {
 func NewService(store Store, catalog *action.Catalog, types *TriggerTypes, names NameSource, arming Arming) *Service {
 	return &Service{
 		store: store, catalog: catalog, types: types, names: names, arming: arming,
-		schema: sync.OnceValues(func() ([]byte, error) { return Schema(catalog, types) }),
+		schema:      sync.OnceValues(func() ([]byte, error) { return Schema(catalog, types, true) }),
+		shortSchema: sync.OnceValues(func() ([]byte, error) { return Schema(catalog, types, false) }),
 	}
 }
 

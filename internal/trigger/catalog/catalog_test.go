@@ -81,7 +81,7 @@ func membersByType(t *testing.T, types *workflow.TriggerTypes) map[string][]stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := workflow.Schema(known, types)
+	text, err := workflow.Schema(known, types, true)
 	if err != nil {
 		t.Fatal(err)
 	}

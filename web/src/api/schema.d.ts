@@ -19181,7 +19181,13 @@ export interface operations {
     };
     getWorkflowSchema: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description `false` leaves out the names of the actions and the types of triggers of services: any name of their form is accepted. The schema then stays small.
+                 * @example false
+                 */
+                services?: boolean;
+            };
             header?: {
                 /** @description An `ETag` of the document (or several, or `*`). If it still matches, the response is 304 without a body. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];

@@ -46,11 +46,12 @@ export function useServiceTrigger(type: string) {
 	});
 }
 
-/** useFormat returns the JSON Schema of the workflow format, for everything except action inputs. */
+/** useFormat returns the JSON Schema of the workflow format, for everything except action inputs and names of services. */
 export function useFormat(): JsonSchema | undefined {
 	return useQuery({
 		queryKey: ["format"],
-		queryFn: async ({ signal }) => (await got(api.GET("/v1/schemas/workflow.json", { signal }))) as JsonSchema,
+		queryFn: async ({ signal }) =>
+			(await got(api.GET("/v1/schemas/workflow.json", { params: { query: { services: false } }, signal }))) as JsonSchema,
 		...forever,
 	}).data;
 }
