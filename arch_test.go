@@ -29,7 +29,7 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock cron decimal descriptor etag expr failpoint fairqueue fault jsonpath jsonpointer listfile locale lru mask paging pubsub release search signature strictjson strictyaml suggest tally txn typeschema uid"
+	base   = "clock counter cron decimal descriptor etag expr failpoint fairqueue fault jsonpath jsonpointer listfile locale lru mask paging pubsub release search signature strictjson strictyaml suggest txn typeschema uid"
 	domain = "account action audit auth connection event file gallery idempotency integration node ownintegration run secret state subscription table trigger usage vault webhook workflow"
 )
 
@@ -69,7 +69,7 @@ var rules = []rule{
 	{pkg: "strictjson", may: base},
 	{pkg: "strictyaml", may: base},
 	{pkg: "suggest", may: base},
-	{pkg: "tally", may: base},
+	{pkg: "counter", may: base},
 	{pkg: "txn", may: base},
 	{pkg: "typeschema", may: base},
 	{pkg: "uid", may: base},
@@ -118,7 +118,7 @@ var rules = []rule{
 	{pkg: "blob", may: base},
 	{pkg: "blob/blobtest", may: base + " blob /test/lane"},
 	{pkg: "blob/*", may: base + " blob"},
-	{pkg: "control", may: base},
+	{pkg: "adminsocket", may: base},
 	{pkg: "database", may: base},
 	{pkg: "digest", may: base},
 	{pkg: "dispatch", may: base + " run"},

@@ -30,7 +30,7 @@ import (
 	"github.com/stepmill/stepmill/internal/state"
 	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/table"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/trigger"
 	hooks "github.com/stepmill/stepmill/internal/trigger/webhook"
 	"github.com/stepmill/stepmill/internal/usage"
@@ -135,7 +135,7 @@ type Server struct {
 	streams        *openStreams
 	// unmatched counts requests that match no route, errors those that failed.
 	unmatched    *requestStats
-	errors       *tally.Set
+	errors       *counter.Set
 	publicRoutes []publicRoute
 	pages        pages
 	dashboard    *dashboard

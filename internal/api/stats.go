@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // Stats counts responses since the start, and open streams.
@@ -27,7 +27,7 @@ type RouteStats struct {
 	// Classes counts responses by the first digit of the status.
 	Classes map[int]int64
 	// Duration is the distribution of durations, without streams.
-	Duration tally.Snapshot
+	Duration counter.Snapshot
 }
 
 // Stats returns the current counts.
@@ -50,11 +50,11 @@ func (s *Server) Stats() Stats {
 // requestStats counts the requests of one route.
 type requestStats struct {
 	classes   [6]atomic.Int64 // by the first digit of the status
-	durations *tally.Histogram
+	durations *counter.Histogram
 }
 
 func newRequestStats() *requestStats {
-	return &requestStats{durations: tally.NewDurations(
+	return &requestStats{durations: counter.NewDurations(
 		time.Millisecond, 2500*time.Microsecond, 5*time.Millisecond, 10*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond,
 		100*time.Millisecond, 250*time.Millisecond, 500*time.Millisecond, time.Second, 5*time.Second, 15*time.Second, time.Minute)}
 }
@@ -100,10 +100,10 @@ func (s *Server) recordRequest(out *recorder, c *caller, took time.Duration) {
 	}
 }
 
-func newErrors() *tally.Set {
+func newErrors() *counter.Set {
 	var names []string
 	for code := range fault.Codes() {
 		names = append(names, string(code))
 	}
-	return tally.NewSet(names...)
+	return counter.NewSet(names...)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/control"
+	"github.com/stepmill/stepmill/internal/adminsocket"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
@@ -40,7 +40,7 @@ func BackupTo(ctx context.Context, data config.Data, to, notices io.Writer) erro
 	}
 	// Without a server the command has locked the data directory, and a server could not
 	// start.
-	to = impatientWriter{to, control.StallLimit()}
+	to = impatientWriter{to, adminsocket.StallLimit()}
 	return inServerOr(ctx, data, []string{"backup", "-"}, to, notices, func(readOnly bool) error {
 		if readOnly {
 			return backUpReadOnly(ctx, data, to, notices)
@@ -105,7 +105,7 @@ func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxBackup)
 	defer cancel()
-	ctx, progress, stop := withProgress(ctx, control.StallLimit())
+	ctx, progress, stop := withProgress(ctx, adminsocket.StallLimit())
 	defer stop()
 	// Before the copy is made, so that one that is interrupted is recorded too.
 	noteUnrecorded(notices, "backup", a.onDisk(ctx, func(ctx context.Context) error {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/control"
+	"github.com/stepmill/stepmill/internal/adminsocket"
 )
 
 // CommandRunner runs a command line of the operator in the server that has the
@@ -34,7 +34,7 @@ type commands struct {
 // listen opens the socket in the data directory.
 func (c *commands) listen(ctx context.Context, dir string) (err error) {
 	c.dir = dir
-	c.listener, err = control.Listen(ctx, dir)
+	c.listener, err = adminsocket.Listen(ctx, dir)
 	return err
 }
 
@@ -60,7 +60,7 @@ func (s *Server) listenForCommands(ctx context.Context, dir string) {
 
 // serveCommands runs the commands of the operator until the context ends.
 func (s *Server) serveCommands(ctx context.Context) {
-	control.Serve(ctx, s.commands.listener, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
+	adminsocket.Serve(ctx, s.commands.listener, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
 		defer func() {
 			if p := recover(); p != nil {
 				s.log.Error("panic in a command", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -106,13 +106,13 @@ const reachTimeout = time.Minute
 
 // reach connects with the server that uses a data directory or, if there is none,
 // locks the directory. The lock of one that is read-only can be nil.
-func reach(ctx context.Context, dir string, readOnly bool) (server *control.Client, lock *os.File, err error) {
+func reach(ctx context.Context, dir string, readOnly bool) (server *adminsocket.Client, lock *os.File, err error) {
 	err = retry(ctx, reachTimeout, errDirInUse, func() (err error) {
-		server, err = control.Connect(ctx, dir)
+		server, err = adminsocket.Connect(ctx, dir)
 		switch {
-		case errors.Is(err, control.ErrNoServer) && !readOnly:
+		case errors.Is(err, adminsocket.ErrNoServer) && !readOnly:
 			lock, err = tryLockDir(dir)
-		case errors.Is(err, control.ErrNoServer):
+		case errors.Is(err, adminsocket.ErrNoServer):
 			lock, err = tryLockReadOnly(dir)
 		case errors.Is(err, os.ErrPermission) && readOnly:
 			// The socket can be one that another user's server has left.
@@ -127,7 +127,7 @@ func reach(ctx context.Context, dir string, readOnly bool) (server *control.Clie
 
 // runInServer runs a command line in a server and copies its output. If the command
 // fails, its standard error is the error.
-func runInServer(ctx context.Context, server *control.Client, args []string, stdout, stderr io.Writer) error {
+func runInServer(ctx context.Context, server *adminsocket.Client, args []string, stdout, stderr io.Writer) error {
 	var printed bytes.Buffer
 	status, err := server.Run(ctx, args, stdout, &printed)
 	if err == nil && status != 0 {

@@ -11,18 +11,18 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
 // runCounts counts the runs that started and ended.
 type runCounts struct {
 	started atomic.Int64
-	ended   *tally.Set
+	ended   *counter.Set
 }
 
 func newRunCounts() *runCounts {
-	return &runCounts{ended: tally.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
+	return &runCounts{ended: counter.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
 }
 
 // metricSources returns the functions that collect the metrics.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
@@ -76,7 +76,7 @@ type Client struct {
 	tlsPools  *pools // of workspaces and TLS settings, which do not displace the others
 	limits    Limits
 	userAgent string
-	calls     *tally.Set
+	calls     *counter.Set
 }
 
 // New returns a Client.
@@ -172,12 +172,12 @@ func (c *Client) count(err error) {
 // outcomeAnswered is the outcome of a request that got a response.
 const outcomeAnswered = "answered"
 
-func newCalls() *tally.Set {
+func newCalls() *counter.Set {
 	outcomes := []string{outcomeAnswered}
 	for _, code := range Codes() {
 		outcomes = append(outcomes, string(code))
 	}
-	return tally.NewSet(outcomes...)
+	return counter.NewSet(outcomes...)
 }
 
 // Calls returns the number of requests so far by outcome: answered, or a code.

@@ -8,7 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // Stats are statistics of an engine.
@@ -32,7 +32,7 @@ type ActionStats struct {
 	// Outcomes counts attempts by outcome.
 	Outcomes map[string]int64
 	// Duration is the execution time of the action, without waits.
-	Duration tally.Snapshot
+	Duration counter.Snapshot
 }
 
 // Outcomes of an attempt.
@@ -48,13 +48,13 @@ const (
 type counts struct {
 	leasesLost   atomic.Int64
 	actions      map[string]*actionCounts
-	stepFailures *tally.Set
-	runFailures  *tally.Set
+	stepFailures *counter.Set
+	runFailures  *counter.Set
 }
 
 type actionCounts struct {
-	outcomes *tally.Set
-	took     *tally.Histogram
+	outcomes *counter.Set
+	took     *counter.Histogram
 }
 
 func newCounts(catalog *action.Catalog) *counts {
@@ -65,12 +65,12 @@ func newCounts(catalog *action.Catalog) *counts {
 	}
 	for _, name := range append(catalog.Names(), operations) {
 		c.actions[name] = &actionCounts{
-			outcomes: tally.NewSet(succeeded, failed, retried, waiting, dropped),
-			took: tally.NewDurations(10*time.Microsecond, 100*time.Microsecond, time.Millisecond, 5*time.Millisecond, 25*time.Millisecond, 100*time.Millisecond,
+			outcomes: counter.NewSet(succeeded, failed, retried, waiting, dropped),
+			took: counter.NewDurations(10*time.Microsecond, 100*time.Microsecond, time.Millisecond, 5*time.Millisecond, 25*time.Millisecond, 100*time.Millisecond,
 				250*time.Millisecond, 500*time.Millisecond, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute, 5*time.Minute),
 		}
 	}
-	c.stepFailures, c.runFailures = tally.NewSet(codes...), tally.NewSet(codes...)
+	c.stepFailures, c.runFailures = counter.NewSet(codes...), counter.NewSet(codes...)
 	return c
 }
 

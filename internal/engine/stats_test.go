@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // some omits zero counts.
@@ -33,7 +33,7 @@ func wantCounts(t *testing.T, what string, got, want map[string]int64) {
 }
 
 // within returns the number of values up to a bound of a histogram.
-func within(s tally.Snapshot, seconds float64) (n uint64) {
+func within(s counter.Snapshot, seconds float64) (n uint64) {
 	for i, bound := range s.Bounds {
 		if bound <= seconds {
 			n += s.Counts[i]
@@ -63,8 +63,8 @@ func TestStats(t *testing.T) {
 		wantCounts(t, "data.set", stats.Actions["data.set"].Outcomes, map[string]int64{"succeeded": 5, "failed": 2})
 		wantCounts(t, "test.effect", stats.Actions["test.effect"].Outcomes, map[string]int64{"succeeded": 1, "retried": 2, "failed": 1})
 		wantCounts(t, "flow.wait", stats.Actions["flow.wait"].Outcomes, map[string]int64{"succeeded": 1, "waiting": 1})
-		wantCounts(t, "failures of steps", stats.StepFailures, map[string]int64{tally.Other: 3, "expression_failed": 2})
-		wantCounts(t, "failures of runs", stats.RunFailures, map[string]int64{tally.Other: 1, "expression_failed": 2, "stopped": 1})
+		wantCounts(t, "failures of steps", stats.StepFailures, map[string]int64{counter.Other: 3, "expression_failed": 2})
+		wantCounts(t, "failures of runs", stats.RunFailures, map[string]int64{counter.Other: 1, "expression_failed": 2, "stopped": 1})
 		took := stats.Actions["test.effect"].Duration
 		if took.Total() != 4 || took.Sum != 9 || within(took, 2.5) != 1 {
 			t.Errorf("the durations of three executions of 3s and one of 0s are %+v", took)
@@ -170,8 +170,8 @@ func TestRetriedCommitCountsOnce(t *testing.T) {
 			t.Fatal(d.Status)
 		}
 		stats := n.engine.Stats()
-		wantCounts(t, "failures of runs", stats.RunFailures, map[string]int64{tally.Other: 1})
-		wantCounts(t, "failures of steps", stats.StepFailures, map[string]int64{tally.Other: 1})
+		wantCounts(t, "failures of runs", stats.RunFailures, map[string]int64{counter.Other: 1})
+		wantCounts(t, "failures of steps", stats.StepFailures, map[string]int64{counter.Other: 1})
 	})
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/runqueue"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // Stats is a snapshot of a driver's counters.
@@ -15,7 +15,7 @@ type Stats struct {
 	Transactions map[string]int64
 	// Groups is how many transactions shared a commit, and Commits how long it
 	// took until they were durable.
-	Groups, Commits tally.Snapshot
+	Groups, Commits counter.Snapshot
 	// Errors counts errors of the database, by the driver's kinds.
 	Errors map[string]int64
 	// Waiting is the number of transactions that wait to be written.

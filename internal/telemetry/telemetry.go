@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // scrapeTimeout bounds the time a scrape waits for values that are not in memory.
@@ -123,7 +123,7 @@ func (s *Scrape) Age(name Name, since *time.Time, now time.Time) {
 }
 
 // SetHistogram sets the value of a histogram.
-func (s *Scrape) SetHistogram(name Name, of tally.Snapshot, labels ...string) {
+func (s *Scrape) SetHistogram(name Name, of counter.Snapshot, labels ...string) {
 	upTo := make(map[float64]uint64, len(of.Bounds))
 	total := uint64(0)
 	for i, bound := range of.Bounds {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
@@ -70,7 +70,7 @@ func ours(text string) (lines []string) {
 
 func TestValues(t *testing.T) {
 	t.Parallel()
-	times := tally.NewDurations(time.Second, time.Minute)
+	times := counter.NewDurations(time.Second, time.Minute)
 	times.ObserveDuration(time.Second)
 	times.ObserveDuration(2 * time.Second)
 	times.ObserveDuration(time.Hour)
@@ -118,7 +118,7 @@ func TestFailingSource(t *testing.T) {
 		func(_ context.Context, s *telemetry.Scrape) { s.Failed(errors.New("the store does not respond")) },
 		func(_ context.Context, s *telemetry.Scrape) { s.Set("stepmill_unknown", 1) },
 		func(_ context.Context, s *telemetry.Scrape) { s.Set(telemetry.RunsActive, 1, "a label too many") },
-		func(_ context.Context, s *telemetry.Scrape) { s.SetHistogram(telemetry.StepDuration, tally.Snapshot{}) },
+		func(_ context.Context, s *telemetry.Scrape) { s.SetHistogram(telemetry.StepDuration, counter.Snapshot{}) },
 		func(_ context.Context, s *telemetry.Scrape) { s.Set(telemetry.RunsQueued, 1) },
 	)
 	for _, times := range []string{"1", "2"} {
@@ -194,7 +194,7 @@ func TestMetricsLint(t *testing.T) {
 		for _, m := range telemetry.Metrics() {
 			labels := make([]string, len(m.Labels))
 			if m.Kind == telemetry.Histogram {
-				s.SetHistogram(m.Name, tally.NewSizes(1).Snapshot(), labels...)
+				s.SetHistogram(m.Name, counter.NewSizes(1).Snapshot(), labels...)
 			} else if m.Name != telemetry.ScrapeErrors {
 				s.Set(m.Name, 1, labels...)
 			}

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // Stats describes what the sender has done and is doing.
@@ -12,7 +12,7 @@ type Stats struct {
 	// Attempts counts attempts by outcome.
 	Attempts map[string]int64
 	// Duration is the distribution of response times.
-	Duration tally.Snapshot
+	Duration counter.Snapshot
 	// InFlight is the number of attempts in flight, Queued the number of due
 	// deliveries queued in memory.
 	InFlight, Queued int
@@ -20,8 +20,8 @@ type Stats struct {
 
 // counts holds the counters behind Stats.
 type counts struct {
-	attempts         *tally.Set
-	took             *tally.Histogram
+	attempts         *counter.Set
+	took             *counter.Histogram
 	inFlight, queued atomic.Int64
 }
 
@@ -31,8 +31,8 @@ const attemptFailed = "failed"
 
 func newCounts() *counts {
 	return &counts{
-		attempts: tally.NewSet(string(Delivered), attemptFailed, string(Exhausted)),
-		took: tally.NewDurations(5*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond,
+		attempts: counter.NewSet(string(Delivered), attemptFailed, string(Exhausted)),
+		took: counter.NewDurations(5*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond,
 			500*time.Millisecond, time.Second, 2500*time.Millisecond, 5*time.Second, 10*time.Second, requestTimeout),
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/stepmill/stepmill/internal/control"
+	"github.com/stepmill/stepmill/internal/adminsocket"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/tables"
 )
@@ -43,8 +43,8 @@ func snapshot(t *testing.T, dir string) (db *sql.DB, discard func()) {
 		db := openShared(t, dir)
 		return db, func() { _ = db.Close() }
 	}
-	server, err := control.Connect(t.Context(), dir)
-	if errors.Is(err, control.ErrNoServer) {
+	server, err := adminsocket.Connect(t.Context(), dir)
+	if errors.Is(err, adminsocket.ErrNoServer) {
 		db := openFile(t, filepath.Join(copyData(t, dir), "stepmill.db"))
 		return db, func() { _ = db.Close() }
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // kindNames are the labels of the errors that are counted.
@@ -16,24 +16,24 @@ var kindNames = map[kind]string{conflict: "conflict", unavailable: "away", unkno
 
 // counts are the counters of the database.
 type counts struct {
-	transactions *tally.Set
-	groups       *tally.Histogram
-	commits      *tally.Histogram
-	errors       *tally.Set
+	transactions *counter.Set
+	groups       *counter.Histogram
+	commits      *counter.Histogram
+	errors       *counter.Set
 }
 
 func newCounts() *counts {
 	c := &counts{
-		transactions: tally.NewSet(store.TransactionCommitted, store.TransactionRolledBack, store.TransactionFailed),
-		groups:       tally.NewSizes(1, 2, 4, 8, 16, 32, 64),
-		commits: tally.NewDurations(500*time.Microsecond, time.Millisecond, 2500*time.Microsecond, 5*time.Millisecond, 10*time.Millisecond,
+		transactions: counter.NewSet(store.TransactionCommitted, store.TransactionRolledBack, store.TransactionFailed),
+		groups:       counter.NewSizes(1, 2, 4, 8, 16, 32, 64),
+		commits: counter.NewDurations(500*time.Microsecond, time.Millisecond, 2500*time.Microsecond, 5*time.Millisecond, 10*time.Millisecond,
 			25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond, 500*time.Millisecond, time.Second, 5*time.Second),
 	}
-	known := []string{tally.Other}
+	known := []string{counter.Other}
 	for _, name := range kindNames {
 		known = append(known, name)
 	}
-	c.errors = tally.NewSet(known...)
+	c.errors = counter.NewSet(known...)
 	return c
 }
 
@@ -60,7 +60,7 @@ func (c *counts) failed(k kind, err error) {
 	if name, known := kindNames[k]; known {
 		c.errors.Add(name)
 	} else if isDatabaseError(err) {
-		c.errors.Add(tally.Other)
+		c.errors.Add(counter.Other)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // Labels of the errors that are counted.
@@ -21,19 +21,19 @@ const (
 
 // counts are the counters of the database.
 type counts struct {
-	transactions *tally.Set
-	groups       *tally.Histogram
-	commits      *tally.Histogram
-	errors       *tally.Set
+	transactions *counter.Set
+	groups       *counter.Histogram
+	commits      *counter.Histogram
+	errors       *counter.Set
 }
 
 func newCounts() *counts {
 	return &counts{
-		transactions: tally.NewSet(store.TransactionCommitted, store.TransactionRolledBack, store.TransactionFailed),
-		groups:       tally.NewSizes(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
-		commits: tally.NewDurations(100*time.Microsecond, 250*time.Microsecond, 500*time.Microsecond, time.Millisecond, 2500*time.Microsecond,
+		transactions: counter.NewSet(store.TransactionCommitted, store.TransactionRolledBack, store.TransactionFailed),
+		groups:       counter.NewSizes(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+		commits: counter.NewDurations(100*time.Microsecond, 250*time.Microsecond, 500*time.Microsecond, time.Millisecond, 2500*time.Microsecond,
 			5*time.Millisecond, 10*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond, time.Second, 5*time.Second),
-		errors: tally.NewSet(errFull, errReadOnly, errBusy, errIO, errDamaged, tally.Other),
+		errors: counter.NewSet(errFull, errReadOnly, errBusy, errIO, errDamaged, counter.Other),
 	}
 }
 
@@ -73,7 +73,7 @@ func (c *counts) failed(err error) {
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		c.errors.Add(errDamaged)
 	default:
-		c.errors.Add(tally.Other)
+		c.errors.Add(counter.Other)
 	}
 }
 

@@ -1,4 +1,4 @@
-package control_test
+package adminsocket_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/stepmill/stepmill/internal/control"
+	"github.com/stepmill/stepmill/internal/adminsocket"
 )
 
 // At no time can others connect with the socket, whatever the umask is.
@@ -34,7 +34,7 @@ func TestSocketIsNeverOpenToOthers(t *testing.T) { //nolint:paralleltest // the 
 		}
 	})
 	for range 300 {
-		listener, err := control.Listen(t.Context(), dir)
+		listener, err := adminsocket.Listen(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestCommandOfAnotherUser(t *testing.T) {
 			t.Error(errno)
 			return
 		}
-		client, err := control.Connect(t.Context(), dir)
+		client, err := adminsocket.Connect(t.Context(), dir)
 		if err != nil {
 			t.Error(err)
 			return

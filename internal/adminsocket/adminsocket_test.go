@@ -1,4 +1,4 @@
-package control_test
+package adminsocket_test
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stepmill/stepmill/internal/control"
+	"github.com/stepmill/stepmill/internal/adminsocket"
 )
 
 // serve runs commands in a data directory until the returned function is called.
-func serve(t *testing.T, dir string, handle control.Handler) (stop func()) {
+func serve(t *testing.T, dir string, handle adminsocket.Handler) (stop func()) {
 	t.Helper()
-	listener, err := control.Listen(t.Context(), dir)
+	listener, err := adminsocket.Listen(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func serve(t *testing.T, dir string, handle control.Handler) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		control.Serve(ctx, listener, handle)
+		adminsocket.Serve(ctx, listener, handle)
 	}()
 	stop = func() {
 		cancel()
@@ -37,9 +37,9 @@ func serve(t *testing.T, dir string, handle control.Handler) (stop func()) {
 	return stop
 }
 
-func connect(t *testing.T, dir string) *control.Client {
+func connect(t *testing.T, dir string) *adminsocket.Client {
 	t.Helper()
-	client, err := control.Connect(t.Context(), dir)
+	client, err := adminsocket.Connect(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 func TestConnectWithoutServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := control.Connect(t.Context(), dir); !errors.Is(err, control.ErrNoServer) {
+	if _, err := adminsocket.Connect(t.Context(), dir); !errors.Is(err, adminsocket.ErrNoServer) {
 		t.Errorf("got %v", err)
 	}
 	for range 2 {
@@ -89,7 +89,7 @@ func TestConnectWithoutServer(t *testing.T) {
 			t.Errorf("status %d, %v", status, err)
 		}
 		stop()
-		if _, err := control.Connect(t.Context(), dir); !errors.Is(err, control.ErrNoServer) {
+		if _, err := adminsocket.Connect(t.Context(), dir); !errors.Is(err, adminsocket.ErrNoServer) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -112,7 +112,7 @@ func (l *flakyListener) Accept() (net.Conn, error) {
 func TestServeGoesOnAfterAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	listener, err := control.Listen(t.Context(), dir)
+	listener, err := adminsocket.Listen(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestServeGoesOnAfterAnError(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		control.Serve(ctx, &flakyListener{Listener: listener}, func(context.Context, []string, io.Writer, io.Writer) int { return 7 })
+		adminsocket.Serve(ctx, &flakyListener{Listener: listener}, func(context.Context, []string, io.Writer, io.Writer) int { return 7 })
 	}()
 	if status, err := connect(t, dir).Run(t.Context(), nil, io.Discard, io.Discard); err != nil || status != 7 {
 		t.Errorf("status %d, %v", status, err)
@@ -177,7 +177,7 @@ func TestConfirmedOutput(t *testing.T) {
 	serve(t, dir, func(_ context.Context, _ []string, stdout, _ io.Writer) int {
 		_, err := io.WriteString(stdout, "secret")
 		if err == nil {
-			err = stdout.(control.Confirmer).Confirm()
+			err = stdout.(adminsocket.Confirmer).Confirm()
 		}
 		results <- err
 		return 3

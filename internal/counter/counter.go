@@ -1,6 +1,6 @@
-// Package tally provides lock-free counters and histograms. Updating one takes a
+// Package counter provides lock-free counters and histograms. Updating one takes a
 // few nanoseconds; readers get a copy. Metric names are defined by the callers.
-package tally
+package counter
 
 import (
 	"sync/atomic"

@@ -1,4 +1,6 @@
-package control
+//go:build darwin || freebsd
+
+package adminsocket
 
 import (
 	"net"
@@ -8,9 +10,9 @@ import (
 
 // peerUser returns the user that a client runs as.
 func peerUser(conn net.Conn) (uid int, known bool, err error) {
-	var peer *unix.Ucred
+	var peer *unix.Xucred
 	err = onSocket(conn, func(fd int) (err error) {
-		peer, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		peer, err = unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 		return err
 	})
 	if err != nil {

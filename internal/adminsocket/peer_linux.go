@@ -1,6 +1,4 @@
-//go:build darwin || freebsd
-
-package control
+package adminsocket
 
 import (
 	"net"
@@ -10,9 +8,9 @@ import (
 
 // peerUser returns the user that a client runs as.
 func peerUser(conn net.Conn) (uid int, known bool, err error) {
-	var peer *unix.Xucred
+	var peer *unix.Ucred
 	err = onSocket(conn, func(fd int) (err error) {
-		peer, err = unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+		peer, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 		return err
 	})
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package control connects the operator's commands with the server that has their
+// Package adminsocket connects the operator's commands with the server that has their
 // data directory open: only one process can use the embedded database at a time.
 // The server listens on a socket in the directory and runs the command lines that
 // it receives from its own user and from root.
-package control
+package adminsocket
 
 import (
 	"context"
