@@ -30,7 +30,7 @@ const (
 // and the catalogs that list them, are not among them.
 const (
 	base   = "clock counter cron decimal descriptor etag expr failpoint fairqueue fault jsonpath jsonpointer listfile locale lru mask paging pubsub release search signature strictjson strictyaml suggest txn typeschema uid"
-	domain = "account action audit auth connection event file gallery idempotency integration node ownintegration run secret state subscription table trigger usage vault webhook workflow"
+	domain = "account action audit auth connection event file idempotency integration node ownintegration run secret state subscription table template trigger usage vault webhook workflow"
 )
 
 // rule lists the packages of this module that a package may import. Packages
@@ -100,7 +100,7 @@ var rules = []rule{
 	{pkg: "trigger/catalog", may: base + " integration operation trigger trigger/*"},
 	{pkg: "trigger/service", may: base + " action integration integration/authoring operation trigger trigger/poll workflow"},
 	{pkg: "trigger/*", may: base + " action audit auth event file run trigger workflow"},
-	{pkg: "gallery", may: base + " workflow"},
+	{pkg: "template", may: base + " workflow"},
 	{pkg: "integration", may: base + " egress /integrations"},
 	{pkg: "integration/authoring", may: base + " integration operation/replay /integrations"},
 	{pkg: "integration/openapi", may: base + " egress integration"},

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stepmill/stepmill/internal/gallery"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/search"
+	"github.com/stepmill/stepmill/internal/template"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
@@ -59,7 +59,7 @@ func (s *Server) search(ctx context.Context, in *searchRequest) (*reply, error) 
 		body.Runs = showAll(found.Items, showListedRun)
 	}
 	if slices.Contains(types, "template") {
-		found, err := gallery.Search(query, limit)
+		found, err := template.Search(query, limit)
 		if err != nil {
 			return nil, err
 		}

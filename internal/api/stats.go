@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/counter"
+	"github.com/stepmill/stepmill/internal/fault"
 )
 
 // Stats counts responses since the start, and open streams.

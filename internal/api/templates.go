@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/gallery"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/template"
 )
 
 type templateItem struct {
@@ -22,18 +22,18 @@ type templateItem struct {
 }
 
 type templateInput struct {
-	Name        string           `json:"name"`
-	Type        gallery.Type     `json:"type"`
-	Title       string           `json:"title"`
-	Help        *string          `json:"help"`
-	Required    bool             `json:"required"`
-	Default     json.RawMessage  `json:"default"`
-	Example     *string          `json:"example"`
-	Pattern     *string          `json:"pattern"`
-	Options     []gallery.Option `json:"options"`
-	Integration *string          `json:"integration"`
-	Services    []string         `json:"services"`
-	Lists       *templateListing `json:"lists"`
+	Name        string            `json:"name"`
+	Type        template.Type     `json:"type"`
+	Title       string            `json:"title"`
+	Help        *string           `json:"help"`
+	Required    bool              `json:"required"`
+	Default     json.RawMessage   `json:"default"`
+	Example     *string           `json:"example"`
+	Pattern     *string           `json:"pattern"`
+	Options     []template.Option `json:"options"`
+	Integration *string           `json:"integration"`
+	Services    []string          `json:"services"`
+	Lists       *templateListing  `json:"lists"`
 }
 
 // templateListing says how to list the values of an input with
@@ -46,7 +46,7 @@ type templateListing struct {
 	With       map[string]string `json:"with"`
 }
 
-func showTemplateInput(in gallery.Input) templateInput {
+func showTemplateInput(in template.Input) templateInput {
 	out := templateInput{
 		Name: in.Name, Type: in.Type, Title: in.Title, Help: orNull(in.Help), Required: in.Required(), Default: in.Default,
 		Example: orNull(in.Example), Pattern: orNull(in.Pattern), Options: in.Options, Integration: orNull(in.Integration),
@@ -64,7 +64,7 @@ type templateBody struct {
 	Source  string          `json:"source"`
 }
 
-func showTemplate(t gallery.Template) templateItem {
+func showTemplate(t template.Template) templateItem {
 	return templateItem{
 		t.Name, t.Title, t.Description, t.Category, t.FirstRun, orEmpty(t.Triggers), orEmpty(t.Uses),
 		showAll(t.Inputs, showTemplateInput),
@@ -75,15 +75,15 @@ type listTemplatesRequest struct{ page }
 
 func (s *Server) listTemplates(ctx context.Context, in *listTemplatesRequest) (*reply, error) {
 	return paginate(ctx, s, in.page, []string{"templates"},
-		func(p paging.Request) (paging.Page[gallery.Template], error) {
-			all, err := gallery.All()
-			for i, template := range all {
-				if template.Name == p.After {
+		func(p paging.Request) (paging.Page[template.Template], error) {
+			all, err := template.All()
+			for i, one := range all {
+				if one.Name == p.After {
 					all = all[i+1:]
 					break
 				}
 			}
-			return paging.Cut(all, p.Limit, func(t gallery.Template) string { return t.Name }), err
+			return paging.Cut(all, p.Limit, func(t template.Template) string { return t.Name }), err
 		}, showTemplate)
 }
 
@@ -99,8 +99,8 @@ func (s *Server) getTemplate(_ context.Context, in *templateRequest) (*reply, er
 	return ok(templateBody{showTemplate(t), orObject(t.Payload), t.Source}), nil
 }
 
-func findTemplate(name string) (gallery.Template, error) {
-	found, err := gallery.Find(name)
+func findTemplate(name string) (template.Template, error) {
+	found, err := template.Find(name)
 	return fault.Found(found, err, func(name string) error {
 		return fault.New(fault.TemplateNotFound, "there is no template %q", name)
 	}, name)

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/gallery"
+	"github.com/stepmill/stepmill/internal/template"
 )
 
 // fakeServices stands in for all servers that templates call and records
@@ -92,18 +92,18 @@ func TestTemplates(t *testing.T) {
 		"wait-and-remind": {status: "succeeded", asked: []string{"GET /api/invoices/4711\nPOST /mail/send Invoice 4711 is still open.\nGET /api/invoices/4711"}},
 		"sub-workflow":    {status: "succeeded"},
 	}
-	all, err := gallery.All()
+	all, err := template.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = slices.DeleteFunc(slices.Clone(all), gallery.Template.Connects)
+	all = slices.DeleteFunc(slices.Clone(all), template.Template.Connects)
 	if len(all) != len(outcomes) {
 		t.Errorf("%d templates, %d outcomes", len(all), len(outcomes))
 	}
-	for _, template := range all {
-		t.Run(template.Name, func(t *testing.T) {
+	for _, one := range all {
+		t.Run(one.Name, func(t *testing.T) {
 			t.Parallel()
-			want, known := outcomes[template.Name]
+			want, known := outcomes[one.Name]
 			if !known {
 				t.Fatal("say what comes of it")
 			}
@@ -113,22 +113,22 @@ func TestTemplates(t *testing.T) {
 			w := s.newTestWorkspace(t)
 			w.workflow("other", setStep)
 			inputs := map[string]any{}
-			for _, in := range template.Inputs {
+			for _, in := range one.Inputs {
 				if in.Required() {
 					inputs[in.Name] = templateHost.ReplaceAllString(in.Example, listener.URL+"/$1")
 				}
-				if in.Type == gallery.Workflow {
+				if in.Type == template.Workflow {
 					inputs[in.Name] = w.names["other"]
 				}
 			}
-			made := w.call("POST", "/v1/templates/"+template.Name+"/workflows", jsonText(t, map[string]any{"inputs": inputs})).wantStatus(http.StatusCreated)
+			made := w.call("POST", "/v1/templates/"+one.Name+"/workflows", jsonText(t, map[string]any{"inputs": inputs})).wantStatus(http.StatusCreated)
 			w.names["wf"] = made.str("id")
-			wantContains(t, made.json(), jsonText(t, map[string]any{"name": template.Title, "description": template.Description, "state": "draft", "source_stale": false}))
+			wantContains(t, made.json(), jsonText(t, map[string]any{"name": one.Title, "description": one.Description, "state": "draft", "source_stale": false}))
 			w.lenient = true
 			// Tests shorten the waits.
 			text := strings.NewReplacer("initial: 1s", "initial: 10ms", "every: 1d", "every: 1s").Replace(made.str("source"))
 			w.patch("wf", sourcePatch(text))
-			payload := string(template.Payload)
+			payload := string(one.Payload)
 			wait := "wait=20"
 			if want.status == "running" {
 				wait = "wait=1"
@@ -158,7 +158,7 @@ func TestTemplates(t *testing.T) {
 					t.Errorf("after a second run there are %d requests %q, want one", n, want.once)
 				}
 			}
-			if template.FirstRun && servers.requests() != "" {
+			if one.FirstRun && servers.requests() != "" {
 				t.Errorf("one for the first run spoke to a server: %s", servers.requests())
 			}
 		})
@@ -170,8 +170,8 @@ func TestListTemplates(t *testing.T) {
 	w := newTestWorkspace(t)
 	all := w.call("GET", "/v1/templates?limit=100", "").wantStatus(http.StatusOK)
 	first := 0
-	for _, template := range all.items() {
-		if template["first_run"] == true {
+	for _, one := range all.items() {
+		if one["first_run"] == true {
 			first++
 		}
 	}

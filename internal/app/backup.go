@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/adminsocket"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/backup"
 	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/adminsocket"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/adminsocket"
+	"github.com/stepmill/stepmill/internal/config"
 )
 
 // CommandRunner runs a command line of the operator in the server that has the

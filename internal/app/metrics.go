@@ -10,8 +10,8 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/counter"
+	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/gallery"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/template"
 	"github.com/stepmill/stepmill/internal/trigger"
 	triggers "github.com/stepmill/stepmill/internal/trigger/catalog"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -23,12 +23,12 @@ type Template struct {
 	Category    string `json:"category"`
 	Description string `json:"description"`
 
-	Inputs []gallery.Input `json:"inputs"`
+	Inputs []template.Input `json:"inputs"`
 }
 
 // Templates lists the workflow templates.
 func Templates() ([]Template, error) {
-	all, err := gallery.All()
+	all, err := template.All()
 	out := make([]Template, len(all))
 	for i, t := range all {
 		out[i] = Template{t.Name, t.Title, t.Category, t.Description, t.Inputs}
@@ -38,7 +38,7 @@ func Templates() ([]Template, error) {
 
 // NewWorkflow creates a draft, from a template with values for its inputs if one is
 // named, and returns its id. The name defaults to the title of the template.
-func (a *Admin) NewWorkflow(ctx context.Context, workspaceID, template, name string, inputs map[string]string) (string, error) {
+func (a *Admin) NewWorkflow(ctx context.Context, workspaceID, from, name string, inputs map[string]string) (string, error) {
 	actor, err := a.actor(ctx, workspaceID)
 	if err != nil {
 		return "", cliError(err)
@@ -47,16 +47,16 @@ func (a *Admin) NewWorkflow(ctx context.Context, workspaceID, template, name str
 	if err != nil {
 		return "", err
 	}
-	if template == "" {
+	if from == "" {
 		made, err := workflows.Import(ctx, actor, workflow.Import{DefaultName: name})
 		return made.ID, cliError(err)
 	}
-	found, err := gallery.Find(template)
+	found, err := template.Find(from)
 	if err != nil {
 		return "", err
 	}
 	if found == nil {
-		return "", fmt.Errorf("there is no template %q: run `stepmill templates` for a list", template)
+		return "", fmt.Errorf("there is no template %q: run `stepmill templates` for a list", from)
 	}
 	values := map[string]json.RawMessage{}
 	for name, text := range inputs {

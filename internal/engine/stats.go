@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // Stats are statistics of an engine.

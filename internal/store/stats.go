@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/runqueue"
-	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // Stats is a snapshot of a driver's counters.

@@ -118,7 +118,9 @@ func TestFailingSource(t *testing.T) {
 		func(_ context.Context, s *telemetry.Scrape) { s.Failed(errors.New("the store does not respond")) },
 		func(_ context.Context, s *telemetry.Scrape) { s.Set("stepmill_unknown", 1) },
 		func(_ context.Context, s *telemetry.Scrape) { s.Set(telemetry.RunsActive, 1, "a label too many") },
-		func(_ context.Context, s *telemetry.Scrape) { s.SetHistogram(telemetry.StepDuration, counter.Snapshot{}) },
+		func(_ context.Context, s *telemetry.Scrape) {
+			s.SetHistogram(telemetry.StepDuration, counter.Snapshot{})
+		},
 		func(_ context.Context, s *telemetry.Scrape) { s.Set(telemetry.RunsQueued, 1) },
 	)
 	for _, times := range []string{"1", "2"} {

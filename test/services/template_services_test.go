@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stepmill/stepmill/internal/gallery"
 	"github.com/stepmill/stepmill/internal/operation/replay"
+	"github.com/stepmill/stepmill/internal/template"
 )
 
 // templateServices stands for all services. It answers requests as the tests of their
@@ -162,7 +162,7 @@ func unescaped(query string) string {
 
 // check reports what a run has not sent: requests, texts, and values of inputs that only
 // steps use.
-func (s *templateServices) check(t *testing.T, template gallery.Template, want templateRun) {
+func (s *templateServices) check(t *testing.T, one template.Template, want templateRun) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,11 +178,11 @@ func (s *templateServices) check(t *testing.T, template gallery.Template, want t
 			t.Errorf("it does not send %q", text)
 		}
 	}
-	_, steps, _ := strings.Cut(template.Source, "\nsteps:\n")
-	for _, in := range template.Inputs {
+	_, steps, _ := strings.Cut(one.Source, "\nsteps:\n")
+	for _, in := range one.Inputs {
 		used := strings.Contains(steps, "$(inputs."+in.Name+")")
 		// A form needs the server to list its channels; nothing is sent about it.
-		if used && in.Type != gallery.Connection && in.Name != "server" && !strings.Contains(sent, valueOf(in)) {
+		if used && in.Type != template.Connection && in.Name != "server" && !strings.Contains(sent, valueOf(in)) {
 			t.Errorf("it does not send the value of %s, %q", in.Name, valueOf(in))
 		}
 	}
@@ -192,7 +192,7 @@ func (s *templateServices) check(t *testing.T, template gallery.Template, want t
 }
 
 // valueOf returns the text of the value that an input gets in this test.
-func valueOf(in gallery.Input) string {
+func valueOf(in template.Input) string {
 	if in.Required() {
 		return in.Example
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/gallery"
 	"github.com/stepmill/stepmill/internal/operation/replay"
+	"github.com/stepmill/stepmill/internal/template"
 	"github.com/stepmill/stepmill/test/harness"
 )
 
@@ -68,25 +68,25 @@ func TestTemplates(t *testing.T) {
 	services := &templateServices{t: t}
 	s := newInternet(t, services.ServeHTTP).start(t)
 	connectAll(t, s.Client)
-	all, err := gallery.All()
+	all, err := template.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(one gallery.Template) bool { return !one.Connects() })
+	all = slices.DeleteFunc(slices.Clone(all), func(one template.Template) bool { return !one.Connects() })
 	if len(all) != len(templateRuns) {
 		t.Errorf("%d templates need connections, and there are runs for %d", len(all), len(templateRuns))
 	}
-	for _, template := range all {
-		t.Run(template.Name, func(t *testing.T) {
-			want, ok := templateRuns[template.Name]
+	for _, one := range all {
+		t.Run(one.Name, func(t *testing.T) {
+			want, ok := templateRuns[one.Name]
 			if !ok {
 				t.Fatal("say how it is run")
 			}
 			services.expect(t, want)
-			workflow := useTemplate(t, s.Client, template)
-			runTemplate(t, s.Client, workflow, template, want)
-			services.check(t, template, want)
-			poll(t, s.Client, services, workflow, template)
+			workflow := useTemplate(t, s.Client, one)
+			runTemplate(t, s.Client, workflow, one, want)
+			services.check(t, one, want)
+			poll(t, s.Client, services, workflow, one)
 		})
 	}
 }
@@ -120,44 +120,44 @@ func connectAll(t *testing.T, c *harness.Client) {
 }
 
 // inputsOf returns values for the inputs of a template: the connections, and the examples.
-func inputsOf(template gallery.Template) map[string]json.RawMessage {
+func inputsOf(one template.Template) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
-	for _, in := range template.Inputs {
+	for _, in := range one.Inputs {
 		switch {
-		case in.Type == gallery.Connection && in.Integration == "google":
+		case in.Type == template.Connection && in.Integration == "google":
 			out[in.Name] = json.RawMessage(`"office"`)
-		case in.Type == gallery.Connection:
+		case in.Type == template.Connection:
 			out[in.Name] = json.RawMessage(`"my-` + in.Integration + `"`)
 		case in.Required():
-			out[in.Name] = template.TextValue(in.Name, in.Example)
+			out[in.Name] = one.TextValue(in.Name, in.Example)
 		}
 	}
 	return out
 }
 
-func useTemplate(t *testing.T, c *harness.Client, template gallery.Template) string {
+func useTemplate(t *testing.T, c *harness.Client, one template.Template) string {
 	t.Helper()
 	var made struct {
 		ID          string
 		Description string
 		Warnings    []any
 	}
-	c.Expect(t, http.StatusCreated, "POST", "/v1/templates/"+template.Name+"/workflows", map[string]any{"inputs": inputsOf(template)}).Decode(t, &made)
-	if made.Description != template.Description || len(made.Warnings) > 0 {
+	c.Expect(t, http.StatusCreated, "POST", "/v1/templates/"+one.Name+"/workflows", map[string]any{"inputs": inputsOf(one)}).Decode(t, &made)
+	if made.Description != one.Description || len(made.Warnings) > 0 {
 		t.Errorf("it is described as %q, with the warnings %v", made.Description, made.Warnings)
 	}
 	return made.ID
 }
 
 // runTemplate runs a workflow with the sample payload of its template.
-func runTemplate(t *testing.T, c *harness.Client, workflow string, template gallery.Template, want templateRun) {
+func runTemplate(t *testing.T, c *harness.Client, workflow string, one template.Template, want templateRun) {
 	t.Helper()
 	var run struct {
 		ID         string
 		Status     string
 		WaitingFor struct{ Kind string } `json:"waiting_for"`
 	}
-	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": template.Payload}).Decode(t, &run)
+	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": one.Payload}).Decode(t, &run)
 	var shown harness.Response
 	harness.Eventually(t, "the run ends", func() bool {
 		shown = c.Expect(t, http.StatusOK, "GET", "/v1/runs/"+run.ID, nil)
@@ -175,13 +175,13 @@ func runTemplate(t *testing.T, c *harness.Client, workflow string, template gall
 
 // poll activates a workflow whose trigger looks for something new at a service, until it
 // has looked once.
-func poll(t *testing.T, c *harness.Client, services *templateServices, workflow string, template gallery.Template) {
+func poll(t *testing.T, c *harness.Client, services *templateServices, workflow string, one template.Template) {
 	t.Helper()
-	at := slices.IndexFunc(template.Triggers, func(kind string) bool { return strings.Contains(kind, ".") })
+	at := slices.IndexFunc(one.Triggers, func(kind string) bool { return strings.Contains(kind, ".") })
 	if at < 0 {
 		return
 	}
-	services.expectPoll(t, template.Triggers[at])
+	services.expectPoll(t, one.Triggers[at])
 	c.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+workflow, map[string]any{"state": "active"})
 	// It is paused only once the poll is recorded: the next poll is due in a minute or more.
 	harness.Eventually(t, "the trigger has looked", func() bool {

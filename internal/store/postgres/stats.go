@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/counter"
 )
 
 // kindNames are the labels of the errors that are counted.

@@ -6,8 +6,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/counter"
+	"github.com/stepmill/stepmill/internal/store"
 )
 
 // Labels of the errors that are counted.

@@ -1,8 +1,8 @@
-// Package gallery holds the templates: workflows to start from. Each is a file with
+// Package template holds the templates: workflows to start from. Each is a file with
 // metadata, which declares the inputs that people fill in, followed by the commented
 // source of a workflow, which refers to them. The package puts values into the source;
 // it does not interpret workflows. Tests elsewhere validate and run every template.
-package gallery
+package template
 
 import (
 	"embed"

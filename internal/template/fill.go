@@ -1,4 +1,4 @@
-package gallery
+package template
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package gallery_test
+package template_test
 
 import (
 	"encoding/json"
@@ -9,19 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/gallery"
 	"github.com/stepmill/stepmill/internal/strictyaml"
+	"github.com/stepmill/stepmill/internal/template"
 )
 
 const head = "title: T\ndescription: D\ncategory: C\npayload: {}\ninputs:\n"
 
-func parse(t *testing.T, inputs, source string) *gallery.Template {
+func parse(t *testing.T, inputs, source string) *template.Template {
 	t.Helper()
-	template, err := gallery.Parse("test", head+inputs+"---\n"+source)
+	parsed, err := template.Parse("test", head+inputs+"---\n"+source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &template
+	return &parsed
 }
 
 func values(t *testing.T, text string) map[string]json.RawMessage {
@@ -82,7 +82,7 @@ steps:
 
 func TestFillNamesInputs(t *testing.T) {
 	t.Parallel()
-	template := parse(t, inputs+`  - {name: mail, type: email, title: Address, default: ann@acme.test}
+	parsed := parse(t, inputs+`  - {name: mail, type: email, title: Address, default: ann@acme.test}
   - {name: page, type: url, title: Page, default: "https://acme.test", example: "https://acme.test/x"}
   - {name: kind, type: choice, title: Kind, options: [{value: a, label: A}, {value: b, label: B}], default: a}
   - {name: code, type: string, title: Code, pattern: "[A-Z]+", default: X}
@@ -105,7 +105,7 @@ func TestFillNamesInputs(t *testing.T) {
 		{`{"slack": "team", "channel": "#a", "code": "xX"}`, "/inputs/code: must match [A-Z]+"},
 		{`{"slack": "team", "channel": "#a", "call": "mine"}`, "/inputs/call: must be the id of a workflow, such as wf_01m7f9hb3mevr88y42wdngtn4v"},
 	} {
-		_, err := template.Fill("", values(t, tc.given))
+		_, err := parsed.Fill("", values(t, tc.given))
 		f, ok := fault.As(err)
 		if !ok || f.Code != fault.InvalidRequest || f.Message != tc.want {
 			t.Errorf("%s: %v, want %s", tc.given, err, tc.want)
@@ -116,16 +116,16 @@ func TestFillNamesInputs(t *testing.T) {
 // A value never becomes an expression together with the text around it.
 func TestFillFormsNoExpression(t *testing.T) {
 	t.Parallel()
-	template := parse(t, "  - {name: a, type: string, title: A}\n  - {name: b, type: string, title: B}\n",
+	parsed := parse(t, "  - {name: a, type: string, title: A}\n  - {name: b, type: string, title: B}\n",
 		"steps:\n  - {id: s, uses: data.set, with: {values: [\"$(inputs.a)$(inputs.b)\", \"$(inputs.a)${{ run.id }}\", \"$(inputs.b){{ run.id }}\"]}}\n")
 	for _, given := range []string{
 		`{"a": "$", "b": "{{ secrets.x }}"}`, `{"a": "${", "b": "{ secrets.x }}"}`, `{"a": "$", "b": "b"}`, `{"a": "a", "b": "$"}`, `{"a": "a", "b": "${"}`,
 	} {
-		if filled, err := template.Fill("", values(t, given)); err == nil && strings.Count(filled.Workflow.Patch.Source.Text.Written, "${{") != 1 {
+		if filled, err := parsed.Fill("", values(t, given)); err == nil && strings.Count(filled.Workflow.Patch.Source.Text.Written, "${{") != 1 {
 			t.Errorf("%s gives\n%s", given, filled.Workflow.Patch.Source.Text.Written)
 		}
 	}
-	if _, err := template.Fill("", values(t, `{"a": "$", "b": "5"}`)); err == nil || !strings.Contains(err.Error(), "/inputs/a") {
+	if _, err := parsed.Fill("", values(t, `{"a": "$", "b": "5"}`)); err == nil || !strings.Contains(err.Error(), "/inputs/a") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestParseRejects(t *testing.T) {
 		{"  - {name: a, type: number, title: A, default: x}\n", "steps: []\n", "must be a number"},
 		{"  - {name: a, type: text, title: A}\n  - {name: a, type: text, title: A}\n", "steps: []\n", "there are two inputs a"},
 	} {
-		if _, err := gallery.Parse("test", head+tc.inputs+"---\n"+tc.source); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := template.Parse("test", head+tc.inputs+"---\n"+tc.source); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s%s\n%v, want %s", tc.inputs, tc.source, err, tc.want)
 		}
 	}
@@ -156,7 +156,7 @@ func TestParseRejects(t *testing.T) {
 
 func TestListings(t *testing.T) {
 	t.Parallel()
-	template := parse(t, `  - {name: google, type: connection, integration: google, title: Google}
+	parsed := parse(t, `  - {name: google, type: connection, integration: google, title: Google}
   - {name: file, type: account, title: Spreadsheet}
   - {name: sheet, type: account, title: Sheet}
   - {name: label, type: account, title: Label}
@@ -168,14 +168,14 @@ steps:
     connection: $(inputs.google)
     with: {spreadsheet: $(inputs.file), sheet: $(inputs.sheet), values: {a: 1}}
 `)
-	if diff := cmp.Diff([]string{"gmail", "google_sheets"}, template.Inputs[0].Services); diff != "" {
+	if diff := cmp.Diff([]string{"gmail", "google_sheets"}, parsed.Inputs[0].Services); diff != "" {
 		t.Error(diff)
 	}
-	got := map[string]*gallery.Listing{}
-	for _, in := range template.Inputs {
+	got := map[string]*template.Listing{}
+	for _, in := range parsed.Inputs {
 		got[in.Name] = in.Lists
 	}
-	want := map[string]*gallery.Listing{
+	want := map[string]*template.Listing{
 		"google": nil,
 		"file":   {Operation: "google_sheets.append_row", Input: "spreadsheet", Connection: "google", With: map[string]string{"sheet": "sheet"}},
 		"sheet":  {Operation: "google_sheets.append_row", Input: "sheet", Connection: "google", With: map[string]string{"spreadsheet": "file"}},
@@ -190,44 +190,44 @@ steps:
 // are used, or it could not be read.
 func TestTemplatesFill(t *testing.T) {
 	t.Parallel()
-	all, err := gallery.All()
+	all, err := template.All()
 	if err != nil {
 		t.Fatal(err)
 	}
 	placeholder := regexp.MustCompile(`//[^/\s]*example\.(com|org|net)`)
-	for _, template := range all {
-		if strings.Contains(template.Source, "example.com") || placeholder.MatchString(template.Source) {
-			t.Errorf("%s: the source has a placeholder address: ask for it", template.Name)
+	for _, parsed := range all {
+		if strings.Contains(parsed.Source, "example.com") || placeholder.MatchString(parsed.Source) {
+			t.Errorf("%s: the source has a placeholder address: ask for it", parsed.Name)
 		}
-		filled, err := template.Fill("Mine", sample(template))
+		filled, err := parsed.Fill("Mine", sample(parsed))
 		if err != nil {
-			t.Errorf("%s: %v", template.Name, err)
+			t.Errorf("%s: %v", parsed.Name, err)
 			continue
 		}
 		written := filled.Workflow.Patch.Source.Text.Written
 		if strings.Contains(written, "$(") {
-			t.Errorf("%s: a reference is left:\n%s", template.Name, written)
+			t.Errorf("%s: a reference is left:\n%s", parsed.Name, written)
 		}
-		if strings.Count(written, "#") < strings.Count(template.Source, "#") {
-			t.Errorf("%s: a comment is gone:\n%s", template.Name, written)
+		if strings.Count(written, "#") < strings.Count(parsed.Source, "#") {
+			t.Errorf("%s: a comment is gone:\n%s", parsed.Name, written)
 		}
 		if _, err := strictyaml.Decode([]byte(written)); err != nil {
-			t.Errorf("%s: %v", template.Name, err)
+			t.Errorf("%s: %v", parsed.Name, err)
 		}
 	}
 }
 
 // sample returns values for the inputs of a template.
-func sample(template gallery.Template) map[string]json.RawMessage {
+func sample(parsed template.Template) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
-	for _, in := range template.Inputs {
+	for _, in := range parsed.Inputs {
 		switch {
 		case in.Default != nil:
 			continue
-		case in.Type == gallery.Connection:
+		case in.Type == template.Connection:
 			out[in.Name] = json.RawMessage(`"mine"`)
 		default:
-			out[in.Name] = template.TextValue(in.Name, in.Example)
+			out[in.Name] = parsed.TextValue(in.Name, in.Example)
 		}
 	}
 	return out
