@@ -152,7 +152,7 @@ var rules = []rule{
 	{pkg: "/bench", may: "/test/postgres"},
 	{pkg: "/bench/ceiling"},
 	{pkg: "/integrations"},
-	{pkg: "/openapi"},
+	{pkg: "/openapi", may: "strictyaml"},
 	{pkg: "/test/*", may: "/openapi /test/*"},
 	{pkg: "/web"},
 }

@@ -3,13 +3,11 @@
 package openapi
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"sync"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/stepmill/stepmill/internal/strictyaml"
 )
 
 // YAML is the source of the document, served at GET /v1/openapi.yaml. Callers must not modify it.
@@ -22,15 +20,9 @@ var YAML []byte
 func JSON() ([]byte, error) { return convert() }
 
 var convert = sync.OnceValues(func() ([]byte, error) {
-	var doc map[string]any
-	if err := yaml.Unmarshal(YAML, &doc); err != nil {
-		return nil, fmt.Errorf("parse openapi.yaml: %w", err)
+	document, err := strictyaml.Decode(YAML)
+	if err != nil {
+		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(doc); err != nil {
-		return nil, fmt.Errorf("encode openapi.yaml as JSON: %w", err)
-	}
-	return buf.Bytes(), nil
+	return append(document.JSON, '\n'), nil
 })

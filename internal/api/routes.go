@@ -46,6 +46,7 @@ func (s *Server) register(t *routeTable) {
 	handle(t, "DELETE /v1/variables/{name}", auth.Write, http.StatusNoContent, variables.remove)
 
 	handleSlow(t, "POST /v1/expressions/evaluate", auth.Read, http.StatusOK, s.evaluateExpression)
+	handle(t, "GET /v1/schedules/preview", auth.Read, http.StatusOK, s.previewSchedule)
 
 	handle(t, "GET /v1/api-keys", auth.Admin, http.StatusOK, s.listKeys)
 	handle(t, "POST /v1/api-keys", auth.Admin, http.StatusCreated, s.createKey)

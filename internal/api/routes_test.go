@@ -134,6 +134,7 @@ var routeBodies = map[string]string{
 	"GET /v1/integrations/{id}/triggers/{trigger}":          "-",
 	"GET /v1/events":                                        "-",
 	"GET /v1/events/stream":                                 "-",
+	"GET /v1/schedules/preview":                             "-",
 	"GET /v1/search":                                        "-",
 	"GET /v1/usage":                                         "-",
 	"GET /v1/audit":                                         "-",
@@ -183,7 +184,7 @@ var routeBodies = map[string]string{
 }
 
 // routeQueries holds the query of each route that requires one.
-var routeQueries = map[string]string{"GET /v1/search": "?q=matrix"}
+var routeQueries = map[string]string{"GET /v1/search": "?q=matrix", "GET /v1/schedules/preview": "?cron=@daily"}
 
 // operatorOnly lists the routes that require an admin key of the first
 // workspace.

@@ -179,9 +179,9 @@ longTest("a draft run is shown live on the canvas, round by round", async () => 
 longTest("a schedule shows its next times; a webhook trigger lists its requests", async () => {
 	const { page } = watched;
 	const id = await opened("Triggers", "@nightly");
-	await page.getByText("Every day at 03:00").waitFor();
+	await page.getByText("At 03:00", { exact: true }).waitFor();
 	await page.getByRole("combobox", { name: "Repeat" }).selectOption("week");
-	await page.getByText("At 03:00 on Monday").waitFor();
+	await page.getByText("At 03:00, only on Monday").waitFor();
 	await expect.poll(() => page.getByRole("listitem").filter({ hasText: "03:00" }).count()).toBe(5);
 	await shoot(page, "builder-schedule");
 

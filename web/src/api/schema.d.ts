@@ -2256,6 +2256,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/schedules/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview a schedule
+         * @description Returns the next times of a cron expression, as a `schedule` trigger would fire, without its `jitter`. It is meant
+         *     for previews while someone types.
+         */
+        get: operations["previewSchedule"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/api-keys": {
         parameters: {
             query?: never;
@@ -6163,6 +6184,10 @@ export interface components {
         EvaluationOrList: components["schemas"]["EvaluationValue"] | components["schemas"]["EvaluationProblem"] | components["schemas"]["EvaluationList"];
         EvaluationList: {
             results: components["schemas"]["Evaluation"][];
+        };
+        SchedulePreview: {
+            /** @description The next times, in their order. There are fewer than requested if the schedule ends. */
+            times: components["schemas"]["Timestamp"][];
         };
         Evaluation: components["schemas"]["EvaluationValue"] | components["schemas"]["EvaluationProblem"];
         EvaluationValue: {
@@ -15503,6 +15528,60 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
             507: components["responses"]["StorageFull"];
+        };
+    };
+    previewSchedule: {
+        parameters: {
+            query: {
+                /**
+                 * @description The expression, as in `cron` of a `schedule` trigger.
+                 * @example 0 3 * * *
+                 */
+                cron: string;
+                /**
+                 * @description The IANA name of the time zone.
+                 * @example Europe/Paris
+                 */
+                timezone?: string;
+                /**
+                 * @description The number of times to return.
+                 * @example 2
+                 */
+                count?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The times. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "times": [
+                     *         "2026-11-16T02:00:00.000Z",
+                     *         "2026-11-17T02:00:00.000Z"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SchedulePreview"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     listApiKeys: {

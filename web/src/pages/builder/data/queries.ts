@@ -51,7 +51,9 @@ export function useFormat(): JsonSchema | undefined {
 	return useQuery({
 		queryKey: ["format"],
 		queryFn: async ({ signal }) =>
-			(await got(api.GET("/v1/schemas/workflow.json", { params: { query: { services: false } }, signal }))) as JsonSchema,
+			(await got(
+				api.GET("/v1/schemas/workflow.json", { params: { query: { services: false } }, signal }),
+			)) as JsonSchema,
 		...forever,
 	}).data;
 }

@@ -3,10 +3,9 @@ import { useEditor } from "@/pages/builder/state";
 import type { Trigger } from "@/shared/workflow/model";
 import { Field, NativeSelect, TextInput } from "@/ui/field";
 import { useProblem } from "../../form/context";
-import { NextTimes } from "./next";
-import { SimpleSchedule } from "./simple";
-import { zoneClock } from "./times";
-import { cronOf, defaultSchedule, describeCron, simpleOf } from "./words";
+import { knownZone, NextTimes } from "./next";
+import { cronOf, defaultSchedule, simpleOf } from "./simple";
+import { SimpleSchedule } from "./simple-form";
 
 interface ScheduleProps {
 	trigger: Trigger;
@@ -85,14 +84,13 @@ function Interval({ trigger, pointer }: ScheduleProps) {
 function CronField({ cron, pointer }: { cron: string; pointer: string }) {
 	const editor = useEditor();
 	const problem = useProblem(pointer, true);
-	const words = describeCron(cron);
 	return (
 		<div data-pointer={pointer}>
 			<Field
 				label="Cron"
 				required
 				error={problem}
-				hint={words ?? "Minute, hour, day, month, day of the week: 0 3 * * * is every day at 03:00."}
+				hint="Minute, hour, day, month, day of the week: 0 3 * * * is every day at 03:00."
 			>
 				<TextInput
 					value={cron}
@@ -117,7 +115,7 @@ function ZoneField({ zone, pointer }: { zone: string | undefined; pointer: strin
 		<div data-pointer={pointer}>
 			<Field
 				label="Time zone"
-				error={problem ?? (odd && !zoneClock(zone) ? "Your browser does not know this time zone." : undefined)}
+				error={problem ?? (odd && !knownZone(zone) ? "Your browser does not know this time zone." : undefined)}
 			>
 				<NativeSelect
 					value={zone ?? ""}
