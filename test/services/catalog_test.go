@@ -235,6 +235,7 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 		"gitlab/bearer":                 {"token": "a-token", "host": "gitlab.com"},
 		"linear/api_key":                {"key": "a-key"},
 		"pinecone/api_key":              {"key": "a-key", "index": "articles"},
+		"pipedrive/api_key":             {"company": "acme", "token": "a-token"},
 		"qdrant/api_key":                {"key": "a-key", "host": "acme.eu-central.aws.cloud.qdrant.io:6333"},
 		"salesforce/client_credentials": {"client_id": "a-client", "client_secret": "a-secret", "login_host": "login.salesforce.com"},
 		"sendgrid/bearer":               {"token": "a-token", "host": "api.sendgrid.com"},
