@@ -234,6 +234,7 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 		"slack/bearer":                  {"token": "a-token", "signing_secret": "a-secret"},
 		"gitlab/bearer":                 {"token": "a-token", "host": "gitlab.com"},
 		"linear/api_key":                {"key": "a-key"},
+		"mailchimp/basic":               {"key": "a-key-us6", "dc": "us6"},
 		"pinecone/api_key":              {"key": "a-key", "index": "articles"},
 		"pipedrive/api_key":             {"company": "acme", "token": "a-token"},
 		"qdrant/api_key":                {"key": "a-key", "host": "acme.eu-central.aws.cloud.qdrant.io:6333"},
