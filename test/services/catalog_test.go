@@ -228,13 +228,15 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 	t.Helper()
 	secret := map[string]any{"token": "a-token"}
 	fields := map[string]map[string]any{
-		"airtable/bearer": secret, "github/bearer": secret, "notion/bearer": secret, "openai/bearer": secret,
+		"airtable/bearer": secret, "asana/bearer": secret, "github/bearer": secret, "notion/bearer": secret, "openai/bearer": secret,
 		"stripe/bearer": secret, "discord/api_key": secret,
 		"hubspot/bearer":                {"token": "a-token", "client_secret": "a-secret"},
 		"slack/bearer":                  {"token": "a-token", "signing_secret": "a-secret"},
 		"gitlab/bearer":                 {"token": "a-token", "host": "gitlab.com"},
 		"linear/api_key":                {"key": "a-key"},
+		"mailchimp/basic":               {"key": "a-key-us6", "dc": "us6"},
 		"pinecone/api_key":              {"key": "a-key", "index": "articles"},
+		"pipedrive/api_key":             {"company": "acme", "token": "a-token"},
 		"qdrant/api_key":                {"key": "a-key", "host": "acme.eu-central.aws.cloud.qdrant.io:6333"},
 		"salesforce/client_credentials": {"client_id": "a-client", "client_secret": "a-secret", "login_host": "login.salesforce.com"},
 		"sendgrid/bearer":               {"token": "a-token", "host": "api.sendgrid.com"},
@@ -244,6 +246,7 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 		"trello/api_key":                {"key": "0a1b2c", "token": "atoken"},
 		"twilio/basic":                  {"auth_token": "a-token", "account_sid": "ACa1b2c3d4e5f60718293a4b5c6d7e8f90"},
 		"whatsapp/bearer":               {"token": "a-token", "business": "102290129340398"},
+		"zendesk/basic":                 {"subdomain": "acme", "email": "ada@example.com", "token": "a-token"},
 		"atlassian/basic":               {"site": "acme", "email": "ada@example.com", "token": "a-token"},
 		"microsoft/client_credentials":  {"tenant": "acme.test", "client_id": "a-client", "client_secret": "a-secret", "services": "excel,onedrive,outlook,teams"},
 	}
