@@ -36,12 +36,12 @@ func newAnswer(call *integration.Call, resp *egress.Response) (*answer, error) {
 	}
 	var err error
 	switch {
-	case len(resp.Body) == 0 || call.Response == integration.ResponseNone:
+	case len(resp.Body) == 0 || call.Response == integration.ResponseNone && resp.Status < http.StatusBadRequest:
 	case call.Response == integration.ResponseText && resp.Status < http.StatusBadRequest:
 		out.body = string(resp.Body)
 	case call.Response == integration.ResponseXML:
 		out.body, err = parseXML(resp.Body)
-	case call.Response == integration.ResponseText || call.Response == integration.ResponseFile:
+	case call.Response == integration.ResponseText || call.Response == integration.ResponseFile || call.Response == integration.ResponseNone:
 		out.body = transfer.DecodeBody(resp) // of an error
 	default:
 		if out.body, err = expr.FromJSON(resp.Body); err != nil && resp.Status >= http.StatusBadRequest {
