@@ -88,7 +88,7 @@ func (s *replayed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.cases[r.Host]
-	if strings.HasSuffix(r.URL.Path, "/token") {
+	if name := path.Base(r.URL.Path); name == "token" || name == "tokens" {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, tokens)
 		return

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -40,7 +39,7 @@ func TestCatalogOperations(t *testing.T) {
 	t.Parallel()
 	services := &replayed{cases: map[string]*replayedCase{}}
 	s := newInternet(t, services.ServeHTTP).startAt(t, testTime)
-	connectCatalog(t, s.Client, services)
+	connectCatalog(t, s.Client)
 	groups := operationGroups(t)
 	var count int
 	for connection, group := range groups {
@@ -220,43 +219,4 @@ func describeFiles(t *testing.T, client *harness.Client, output map[string]any) 
 		}
 		return map[string]any{"$file": object["name"], "text": string(text)}
 	})
-}
-
-// connectCatalog makes a connection for each integration that has one of its own, with the
-// variables that its tests have.
-func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
-	t.Helper()
-	secret := map[string]any{"token": "a-token"}
-	fields := map[string]map[string]any{
-		"airtable/bearer": secret, "asana/bearer": secret, "github/bearer": secret, "notion/bearer": secret, "openai/bearer": secret,
-		"stripe/bearer": secret, "discord/api_key": secret,
-		"hubspot/bearer":                {"token": "a-token", "client_secret": "a-secret"},
-		"slack/bearer":                  {"token": "a-token", "signing_secret": "a-secret"},
-		"gitlab/bearer":                 {"token": "a-token", "host": "gitlab.com"},
-		"linear/api_key":                {"key": "a-key"},
-		"mailchimp/basic":               {"key": "a-key-us6", "dc": "us6"},
-		"pinecone/api_key":              {"key": "a-key", "index": "articles"},
-		"pipedrive/api_key":             {"company": "acme", "token": "a-token"},
-		"qdrant/api_key":                {"key": "a-key", "host": "acme.eu-central.aws.cloud.qdrant.io:6333"},
-		"salesforce/client_credentials": {"client_id": "a-client", "client_secret": "a-secret", "login_host": "login.salesforce.com"},
-		"sendgrid/bearer":               {"token": "a-token", "host": "api.sendgrid.com"},
-		"shopify/api_key":               {"token": "a-token", "shop": "my-store"},
-		"supabase/api_key":              {"key": "a-key", "project": "acme"},
-		"telegram/api_key":              {"token": token},
-		"trello/api_key":                {"key": "0a1b2c", "token": "atoken"},
-		"twilio/basic":                  {"auth_token": "a-token", "account_sid": "ACa1b2c3d4e5f60718293a4b5c6d7e8f90"},
-		"whatsapp/bearer":               {"token": "a-token", "business": "102290129340398"},
-		"zendesk/basic":                 {"subdomain": "acme", "email": "ada@example.com", "token": "a-token"},
-		"atlassian/basic":               {"site": "acme", "email": "ada@example.com", "token": "a-token"},
-		"microsoft/client_credentials":  {"tenant": "acme.test", "client_id": "a-client", "client_secret": "a-secret", "services": "excel,onedrive,outlook,teams"},
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		id, auth, _ := strings.Cut(name, "/")
-		var made struct{ ID string }
-		client.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{"name": id, "integration": id, "auth": auth, "fields": fields[name]}).Decode(t, &made)
-		if id == "pinecone" || id == "salesforce" { // they learn the host of an index, and of an organization
-			client.Expect(t, http.StatusOK, "POST", "/v1/connections/"+made.ID+"/test", nil)
-		}
-	}
-	connectGoogleAs(t, client, "google", "gmail,google_sheets,google_drive,google_calendar,google_docs")
 }

@@ -37,7 +37,7 @@ func TestCatalogTriggers(t *testing.T) {
 	services := &replayed{cases: map[string]*replayedCase{}}
 	skew := time.Until(testTime)
 	s := newInternet(t, services.ServeHTTP).startAt(t, testTime)
-	connectCatalog(t, s.Client, services)
+	connectCatalog(t, s.Client)
 	var count int
 	for connection, group := range triggerGroups(t) {
 		count += len(group)
