@@ -229,7 +229,7 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 	secret := map[string]any{"token": "a-token"}
 	fields := map[string]map[string]any{
 		"airtable/bearer": secret, "github/bearer": secret, "notion/bearer": secret, "openai/bearer": secret,
-		"stripe/bearer": secret, "discord/api_key": secret,
+		"stripe/bearer": secret, "clickup/api_key": secret, "discord/api_key": secret,
 		"hubspot/bearer":                {"token": "a-token", "client_secret": "a-secret"},
 		"slack/bearer":                  {"token": "a-token", "signing_secret": "a-secret"},
 		"gitlab/bearer":                 {"token": "a-token", "host": "gitlab.com"},
