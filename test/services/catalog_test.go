@@ -241,6 +241,7 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 		"shopify/api_key":               {"token": "a-token", "shop": "my-store"},
 		"supabase/api_key":              {"key": "a-key", "project": "acme"},
 		"telegram/api_key":              {"token": token},
+		"todoist/bearer":                {"token": "a-token", "client_secret": "a-secret"},
 		"trello/api_key":                {"key": "0a1b2c", "token": "atoken"},
 		"twilio/basic":                  {"auth_token": "a-token", "account_sid": "ACa1b2c3d4e5f60718293a4b5c6d7e8f90"},
 		"whatsapp/bearer":               {"token": "a-token", "business": "102290129340398"},
