@@ -245,6 +245,7 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 		"trello/api_key":                {"key": "0a1b2c", "token": "atoken"},
 		"twilio/basic":                  {"auth_token": "a-token", "account_sid": "ACa1b2c3d4e5f60718293a4b5c6d7e8f90"},
 		"whatsapp/bearer":               {"token": "a-token", "business": "102290129340398"},
+		"woocommerce/basic":             {"key": "ck_madeup", "secret": "cs_madeup", "store": "shop.example.com"},
 		"atlassian/basic":               {"site": "acme", "email": "ada@example.com", "token": "a-token"},
 		"microsoft/client_credentials":  {"tenant": "acme.test", "client_id": "a-client", "client_secret": "a-secret", "services": "excel,onedrive,outlook,teams"},
 	}
