@@ -233,6 +233,7 @@ func connectCatalog(t *testing.T, client *harness.Client, services *replayed) {
 		"hubspot/bearer":                {"token": "a-token", "client_secret": "a-secret"},
 		"slack/bearer":                  {"token": "a-token", "signing_secret": "a-secret"},
 		"gitlab/bearer":                 {"token": "a-token", "host": "gitlab.com"},
+		"intercom/bearer":               {"token": "a-token", "client_secret": "a-secret", "region": "intercom"},
 		"linear/api_key":                {"key": "a-key"},
 		"pinecone/api_key":              {"key": "a-key", "index": "articles"},
 		"qdrant/api_key":                {"key": "a-key", "host": "acme.eu-central.aws.cloud.qdrant.io:6333"},
