@@ -205,7 +205,7 @@ var (
 	// hashed matches UUIDs and other texts that are made of a key by a hash function.
 	hashed    = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{25}|[0-9a-f]{64})\b`)
 	epoch     = regexp.MustCompile(`\b1[78]\d{8}(\d{3})?\b`)
-	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`) // without an offset, in UTC
 )
 
 func (c *replayedCase) textAsInTests(text, want, run string) string {
@@ -228,12 +228,12 @@ func (c *replayedCase) textAsInTests(text, want, run string) string {
 		return found
 	})
 	return timestamp.ReplaceAllStringFunc(text, func(found string) string {
-		at, err := time.Parse(time.RFC3339, found)
+		at, err := timestampTime(found)
 		if err != nil || strings.Contains(want, found) {
 			return found
 		}
 		for _, one := range timestamp.FindAllString(want, -1) {
-			if then, err := time.Parse(time.RFC3339, one); err == nil && isLater(at, then) {
+			if then, err := timestampTime(one); err == nil && isLater(at, then) {
 				return one
 			}
 		}
@@ -246,6 +246,15 @@ func (c *replayedCase) textAsInTests(text, want, run string) string {
 func isLater(at, inTests time.Time) bool {
 	const maxDrift = 15 * time.Minute
 	return !at.Before(inTests) && at.Sub(inTests) < maxDrift
+}
+
+// timestampTime returns the time that a text says which timestamp matches.
+func timestampTime(text string) (time.Time, error) {
+	const withoutOffset = "2006-01-02T15:04:05"
+	if at, err := time.Parse(withoutOffset, text); err == nil {
+		return at, nil
+	}
+	return time.Parse(time.RFC3339, text)
 }
 
 // epochTime returns the time that seconds or milliseconds say.
