@@ -17,8 +17,9 @@ var builderRequests = []string{"/v1/actions?limit=100", "/v1/schemas/workflow.js
 
 // catalog compares servers with the shipped integrations and with generated ones that have
 // this many more operations: the time to start, the memory at rest, and what the builder
-// loads.
+// loads. The servers start in turns, so that changes in the machine's load affect both alike.
 func catalog(ctx context.Context, dir string, operations int) error {
+	const starts = 15
 	shipped, err := build(ctx, dir, "./cmd/stepmill")
 	if err != nil {
 		return err
@@ -27,45 +28,59 @@ func catalog(ctx context.Context, dir string, operations int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%-34s %9s %9s %14s %14s\n", "catalog", "start ms", "idle MiB", "builder KiB", "picker KiB")
-	for _, one := range []struct{ name, binary string }{{"shipped", shipped}, {fmt.Sprintf("%d more operations", operations), larger}} {
-		if err := catalogRow(ctx, one.name, one.binary, filepath.Join(dir, filepath.Base(one.name)+"-data")); err != nil {
+	rows := []*catalogRow{{name: "shipped", binary: shipped}, {name: fmt.Sprintf("%d more operations", operations), binary: larger}}
+	for _, row := range rows {
+		if err := row.first(ctx, filepath.Join(dir, filepath.Base(row.binary)+"-data")); err != nil {
 			return err
 		}
+	}
+	for range starts {
+		for _, row := range rows {
+			if err := row.restart(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Printf("%-34s %9s %9s %14s %14s\n", "catalog", "start ms", "idle MiB", "builder KiB", "picker KiB")
+	for _, row := range rows {
+		fmt.Printf("%-34s %9.0f %9.1f %14.1f %14.1f\n", row.name, middle(row.took), middle(row.memory), row.builder, row.picker)
 	}
 	return nil
 }
 
-// catalogRow measures a server: the median of several starts on the same data.
-func catalogRow(ctx context.Context, name, binary, data string) error {
-	const starts = 9
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", data, "--log-level", "warn"}
-	server, err := start(ctx, binary, args...)
+// catalogRow has what is measured of a server.
+type catalogRow struct {
+	name, binary    string
+	args            []string
+	took, memory    []float64
+	builder, picker float64
+}
+
+// first starts the server on new data, and measures what the builder requests.
+func (c *catalogRow) first(ctx context.Context, data string) error {
+	c.args = []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", data, "--log-level", "warn"}
+	server, err := start(ctx, c.binary, c.args...)
 	if err != nil {
 		return err
 	}
-	key := server.key
-	var took, memory []float64
-	for range starts {
-		if err := server.stop(); err != nil {
-			return err
-		}
-		if server, err = restart(ctx, binary, args...); err != nil {
-			return err
-		}
-		took = append(took, float64(server.ready.Microseconds())/1000)
-		time.Sleep(2 * time.Second) // what is only needed at the start has been released
-		memory = append(memory, server.memory())
+	if c.builder, err = sizeOf(server, server.key, builderRequests...); err != nil {
+		return err
 	}
-	builder, err := sizeOf(server, key, builderRequests...)
+	if c.picker, err = sizeOf(server, server.key, "/v1/integrations?limit=100"); err != nil {
+		return err
+	}
+	return server.stop()
+}
+
+// restart measures another start on the same data.
+func (c *catalogRow) restart(ctx context.Context) error {
+	server, err := restart(ctx, c.binary, c.args...)
 	if err != nil {
 		return err
 	}
-	picker, err := sizeOf(server, key, "/v1/integrations?limit=100")
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%-34s %9.0f %9.1f %14.1f %14.1f\n", name, middle(took), middle(memory), builder, picker)
+	c.took = append(c.took, float64(server.ready.Microseconds())/1000)
+	time.Sleep(2 * time.Second) // what is only needed at the start has been released
+	c.memory = append(c.memory, server.memory())
 	return server.stop()
 }
 
