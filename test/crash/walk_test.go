@@ -24,7 +24,7 @@ type walk struct {
 }
 
 // followed has routes that are tested elsewhere or do not depend on the data.
-var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/v1/runs/{id}/steps/{step_id}/rounds", "/v1/tables/{id}/export", "/v1/files/uploads/{id}", "/healthz", "/readyz"}
+var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/v1/runs/{id}/steps/{step_id}/rounds", "/v1/tables/{id}/export", "/v1/files/uploads/{id}", "/v1/schedules/preview", "/healthz", "/readyz"}
 
 var contractPath = regexp.MustCompile(`(?m)^  (/\S+):\n(?:    .*\n)*?    get:$`)
 
