@@ -26,14 +26,15 @@ type Catalog struct {
 // integrations. There can be thousands of them.
 type Source interface {
 	Find(name string) (Entry, bool)
-	// Names returns the names of the actions in alphabetical order.
-	Names() []string
-	// Summaries returns a sentence about each of them, in the same order. Unlike Find, it
-	// compiles none of them.
-	Summaries() []string
+	// Outlines returns the actions in alphabetical order. Unlike Find, it compiles none of
+	// them.
+	Outlines() []Outline
 	// Codes are the error codes of all of them.
 	Codes() []Code
 }
+
+// Outline is an action of a source before it is compiled.
+type Outline struct{ Name, Summary string }
 
 type checked struct {
 	Entry
@@ -152,20 +153,24 @@ func (c *Catalog) Hint(name string) string { return suggest.Nearest(name, c.All(
 // source.
 func (c *Catalog) Names() []string { return slices.Clone(c.names) }
 
-// More returns the names of the actions of the source and a sentence about each.
-func (c *Catalog) More() (names, summaries []string) {
+// HasMore reports whether the catalog has the actions of a source.
+func (c *Catalog) HasMore() bool { return c.more != nil }
+
+// More returns the actions of the source in alphabetical order.
+func (c *Catalog) More() []Outline {
 	if c.more == nil {
-		return nil, nil
+		return nil
 	}
-	return c.more.Names(), c.more.Summaries()
+	return c.more.Outlines()
 }
 
 // All returns the names of all actions, with those of the source at the end.
 func (c *Catalog) All() []string {
-	if c.more == nil {
-		return c.Names()
+	out := c.Names()
+	for _, one := range c.More() {
+		out = append(out, one.Name)
 	}
-	return slices.Concat(c.names, c.more.Names())
+	return out
 }
 
 // Codes returns the error codes of all actions.

@@ -2,11 +2,13 @@ package integration_test
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/stepmill/stepmill/integrations"
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
@@ -24,6 +26,11 @@ func TestBuiltin(t *testing.T) {
 		if found, ok := catalog.Find(one.ID); !ok || found != one {
 			t.Errorf("%s is not found", one.ID)
 		}
+	}
+	// What the index has of an integration is compiled late, so an error there would hide it.
+	files, err := fs.Glob(integrations.Files, "*/integration.yaml")
+	if err != nil || len(files) != len(list) {
+		t.Errorf("%d of %d integrations can be used: %v", len(list), len(files), err)
 	}
 	if _, ok := catalog.Find("nothing"); ok {
 		t.Error("nothing is found")

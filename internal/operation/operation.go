@@ -63,37 +63,25 @@ func (a *Actions) With(own ...*integration.Integration) *Actions {
 	return &Actions{integrations: a.integrations.With(own...), client: a.client, rates: a.rates, own: a.own}
 }
 
-// outlined is an operation that people can use, before it is compiled.
-type outlined struct{ name, summary string }
-
-// outlines returns the operations that people can use, ordered by name.
-func (a *Actions) outlines() []outlined {
-	var out []outlined
+// Outlines returns the operations that people can use, ordered by name.
+func (a *Actions) Outlines() []action.Outline {
+	var out []action.Outline
 	for _, i := range a.integrations.List() {
 		for _, o := range i.OperationOutlines() {
 			if !o.Hidden {
-				out = append(out, outlined{i.FullName(o.Name), summary(i, o.Title, o.Summary)})
+				out = append(out, action.Outline{Name: i.FullName(o.Name), Summary: summary(i, o.Title, o.Summary)})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b outlined) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(out, func(a, b action.Outline) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
 // Names returns the names of the operations that people can use.
 func (a *Actions) Names() []string {
 	var out []string
-	for _, one := range a.outlines() {
-		out = append(out, one.name)
-	}
-	return out
-}
-
-// Summaries returns a sentence about each of these operations.
-func (a *Actions) Summaries() []string {
-	var out []string
-	for _, one := range a.outlines() {
-		out = append(out, one.summary)
+	for _, one := range a.Outlines() {
+		out = append(out, one.Name)
 	}
 	return out
 }

@@ -73,8 +73,16 @@ func usesSchema(catalog *action.Catalog, services bool) node {
 		summaries = append(summaries, entry.Spec.Summary)
 	}
 	kinds := []node{enumSchema(names, summaries)}
-	if names, summaries := catalog.More(); len(names) > 0 {
-		kinds = append(kinds, serviceNames(services, names, summaries)...)
+	switch {
+	case !catalog.HasMore():
+	case services:
+		var names, summaries []string
+		for _, one := range catalog.More() {
+			names, summaries = append(names, one.Name), append(summaries, one.Summary)
+		}
+		kinds = append(kinds, enumSchema(names, summaries), ownName())
+	default:
+		kinds = append(kinds, anyServiceName())
 	}
 	return node{"title": "Action", "description": "What the step does.", "type": "string", "anyOf": kinds}
 }
@@ -89,17 +97,17 @@ func enumSchema(values, descriptions []string) node {
 	return out
 }
 
-// serviceNames describes the names of actions or types of triggers of services, by listing
-// them or, because there are thousands, by their form only.
-func serviceNames(list bool, names, summaries []string) []node {
-	if !list {
-		return []node{{"pattern": `^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`}}
-	}
-	return []node{enumSchema(names, summaries), {
+// ownName accepts the names of what integrations can do that a workspace has described itself.
+func ownName() node {
+	return node{
 		"title": "Integration of the workspace", "description": "What an integration that a workspace has described itself can do.",
 		"pattern": `^x_[a-z0-9_]+\.[a-z][a-z0-9_]*$`,
-	}}
+	}
 }
+
+// anyServiceName accepts every name of an action or a type of triggers of a service by its
+// form. There are thousands of them.
+func anyServiceName() node { return node{"pattern": `^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`} }
 
 func needsSchema() node {
 	needs := arraySchema("Needs", "The ids of the steps that must end before this one starts. Defaults to the previous step in the list. With an empty list, the step starts at once.", ref("id"))

@@ -20,8 +20,12 @@ func triggerSchema(types *TriggerTypes, actions *action.Catalog, services bool) 
 	}
 	properties["id"] = refWith("id", "Id", "The name of the trigger, unique among the triggers.")
 	kinds := []node{enumSchema(types.Names(), summaries)}
-	if names := types.serviceNames(); len(names) > 0 {
-		kinds = append(kinds, serviceNames(services, names, nil)...)
+	switch {
+	case !types.hasServices():
+	case services:
+		kinds = append(kinds, enumSchema(types.serviceNames(), nil), ownName())
+	default:
+		kinds = append(kinds, anyServiceName())
 	}
 	properties["type"] = node{"title": "Type", "description": "What starts runs.", "type": "string", "anyOf": kinds}
 	trigger := objectSchema("Trigger", "Something that starts runs. Triggers fire only while the workflow is active.", properties)
@@ -45,7 +49,7 @@ func triggerCases(types *TriggerTypes, actions *action.Catalog) []node {
 		maps.Copy(then, kind.Rule)
 		cases = append(cases, node{"if": node{"properties": node{"type": node{"const": kind.Name}}, "required": []string{"type"}}, "then": then})
 	}
-	if len(types.serviceNames()) > 0 {
+	if types.hasServices() {
 		cases = append(cases, types.serviceCase())
 	}
 	return cases

@@ -85,9 +85,12 @@ func (t *TriggerTypes) Names() []string {
 	return names
 }
 
+// hasServices reports whether there are types of services.
+func (t *TriggerTypes) hasServices() bool { return t != nil && t.services != nil }
+
 // serviceNames returns the names of the types of services.
 func (t *TriggerTypes) serviceNames() []string {
-	if t == nil || t.services == nil {
+	if !t.hasServices() {
 		return nil
 	}
 	return t.services.Names()
@@ -99,7 +102,7 @@ func (t *TriggerTypes) find(name string) (TriggerType, bool) {
 			return kind, true
 		}
 	}
-	if t == nil || t.services == nil {
+	if !t.hasServices() {
 		return TriggerType{}, false
 	}
 	return t.services.Find(name)
@@ -124,10 +127,10 @@ func (t *TriggerTypes) properties(actions *action.Catalog) (node, error) {
 			out[name] = schema
 		}
 	}
-	if t != nil && t.services != nil {
+	if t.hasServices() {
 		maps.Copy(out, t.services.Members())
 	}
-	if len(t.serviceNames()) > 0 || slices.ContainsFunc(t.all(), func(kind TriggerType) bool { return kind.Input != nil }) {
+	if t.hasServices() || slices.ContainsFunc(t.all(), func(kind TriggerType) bool { return kind.Input != nil }) {
 		out["with"] = node{"title": "With", "description": "The settings of the trigger. They depend on its type.", "type": "object"}
 	}
 	return out, nil
