@@ -61,11 +61,16 @@ func paginatedBody[T, W any](ctx context.Context, s *Server, p page, name []stri
 
 // limitOf returns the page size of a request.
 func limitOf(given *int) (int, error) {
+	return numberOf("limit", given, paging.DefaultLimit, paging.MaxLimit)
+}
+
+// numberOf returns an optional number of a query, which is at least 1.
+func numberOf(name string, given *int, standard, most int) (int, error) {
 	if given == nil {
-		return paging.DefaultLimit, nil
+		return standard, nil
 	}
-	if *given < 1 || *given > paging.MaxLimit {
-		return 0, parameter("limit", "must be between 1 and %d", paging.MaxLimit)
+	if *given < 1 || *given > most {
+		return 0, parameter(name, "must be between 1 and %d", most)
 	}
 	return *given, nil
 }

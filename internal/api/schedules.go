@@ -7,8 +7,11 @@ import (
 	"github.com/stepmill/stepmill/internal/cron"
 )
 
-// maxPreview is how many times a preview of a schedule can have.
-const maxPreview = 20
+// How many times the preview of a schedule has.
+const (
+	defaultPreview = 5
+	maxPreview     = 20
+)
 
 type previewScheduleRequest struct {
 	Cron     string `query:"cron"`
@@ -23,12 +26,9 @@ type schedulePreview struct {
 // previewSchedule returns the next times of a cron expression. Jitter, which depends on the
 // trigger, is left out.
 func (s *Server) previewSchedule(_ context.Context, in *previewScheduleRequest) (*reply, error) {
-	count := 5
-	if in.Count != nil {
-		count = *in.Count
-	}
-	if count < 1 || count > maxPreview {
-		return nil, parameter("count", "must be from 1 to %d", maxPreview)
+	count, err := numberOf("count", in.Count, defaultPreview, maxPreview)
+	if err != nil {
+		return nil, err
 	}
 	if in.Cron == "" {
 		return nil, parameter("cron", "is required")

@@ -80,12 +80,10 @@ const (
 )
 
 func (s *Server) getUsage(ctx context.Context, in *usageRequest) (*reply, error) {
-	actor, days := actorOf(ctx), defaultDays
-	if in.Days != nil {
-		days = *in.Days
-	}
-	if days < 1 || days > maxDays {
-		return nil, parameter("days", "must be between 1 and %d", maxDays)
+	actor := actorOf(ctx)
+	days, err := numberOf("days", in.Days, defaultDays, maxDays)
+	if err != nil {
+		return nil, err
 	}
 	report, err := s.Usage.Report(ctx, actor, days)
 	if err != nil {
