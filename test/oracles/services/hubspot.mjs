@@ -1,15 +1,12 @@
 import { AssociationTypes, Client } from "@hubspot/api-client";
+import { follow } from "../pages.mjs";
 
 // pages reads pages until there are enough items.
-async function pages(size, { limit = 100, all }, read) {
-  let count = 0;
-  let after;
-  do {
-    const page = await read(after, all ? size : Math.min(limit, size));
-    count += page.results.length;
-    after = page.paging?.next?.after;
-  } while (after && (all || count < limit));
-}
+const pages = (size, i, read) =>
+  follow(size, i, async (after, limit) => {
+    const { results, paging } = await read(after, limit);
+    return { count: results.length, next: paging?.next?.after };
+  });
 
 const text = (value) => (value === null ? "" : Array.isArray(value) ? value.join(";") : String(value));
 const texts = (values = {}) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, text(value)]));

@@ -1,5 +1,6 @@
 import { LinearClient } from "@linear/sdk";
 import { inOurWords, queries } from "../graphql.mjs";
+import { follow } from "../pages.mjs";
 
 const ours = queries("linear");
 let operation; // whose requests are recorded
@@ -8,15 +9,11 @@ let operation; // whose requests are recorded
 const local = (url) => url.replace("127.0.0.1", "localhost");
 
 // pages reads pages until there are enough items.
-async function pages(size, { limit = 100, all }, read) {
-  let count = 0;
-  let after;
-  do {
-    const { nodes, pageInfo } = await read({ first: all ? size : Math.min(limit, size), after });
-    count += nodes.length;
-    after = pageInfo.hasNextPage ? pageInfo.endCursor : undefined;
-  } while (after && (all || count < limit));
-}
+const pages = (size, i, read) =>
+  follow(size, i, async (after, first) => {
+    const { nodes, pageInfo } = await read({ first, after });
+    return { count: nodes.length, next: pageInfo.hasNextPage ? pageInfo.endCursor : undefined };
+  });
 
 // complete adds to an answer what the client needs to make objects of it: the tests have
 // only what operations use.

@@ -1,4 +1,5 @@
 import { Pinecone } from "@pinecone-database/pinecone";
+import { follow } from "../pages.mjs";
 
 const host = "articles-4zo0ijk.svc.aped-4627-b74a.pinecone.io";
 const operators = { eq: "$eq", neq: "$ne", gt: "$gt", gte: "$gte", lt: "$lt", lte: "$lte", in: "$in", not_in: "$nin" };
@@ -19,15 +20,11 @@ async function parts(list, size, run) {
 }
 
 // pages reads pages until there are enough items.
-async function pages({ limit = 100, all }, read, count) {
-  let found = 0;
-  let paginationToken;
-  do {
-    const page = await read({ limit: all ? 100 : Math.min(limit, 100), paginationToken });
-    found += count(page);
-    paginationToken = page.pagination?.next;
-  } while (paginationToken && (all || found < limit));
-}
+const pages = (i, read, count) =>
+  follow(100, i, async (paginationToken, limit) => {
+    const page = await read({ limit, paginationToken });
+    return { count: count(page), next: page.pagination?.next };
+  });
 
 /** @type {import("../service.d.ts").Service<import("@pinecone-database/pinecone").Pinecone>} */
 export default {

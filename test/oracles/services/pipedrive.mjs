@@ -1,16 +1,13 @@
 import * as v1 from "pipedrive/v1";
 import * as v2 from "pipedrive/v2";
+import { follow } from "../pages.mjs";
 
 // pages reads pages until there are enough items.
-async function pages(size, { limit = 100, all }, read) {
-  let count = 0;
-  let cursor;
-  do {
-    const { data, additional_data } = await read({ limit: all ? size : Math.min(limit, size), cursor });
-    count += (data.items ?? data).length;
-    cursor = additional_data.next_cursor ?? undefined;
-  } while (cursor && (all || count < limit));
-}
+const pages = (size, i, read) =>
+  follow(size, i, async (cursor, limit) => {
+    const { data, additional_data } = await read({ limit, cursor });
+    return { count: (data.items ?? data).length, next: additional_data.next_cursor ?? undefined };
+  });
 
 const values = (list) => list?.map((value, at) => ({ value, primary: at === 0, label: "work" }));
 const dealOf = (i) => ({

@@ -1,4 +1,5 @@
 import { TodoistApi } from "@doist/todoist-sdk";
+import { follow } from "../pages.mjs";
 
 // sent ignores that an answer is shorter than the client wants it.
 const sent = (promise) =>
@@ -7,16 +8,11 @@ const sent = (promise) =>
   });
 
 // pages reads pages until there are enough items.
-async function pages(i, read) {
-  const limit = i.all ? 200 : Math.min(i.limit ?? 100, 200);
-  let cursor;
-  let count = 0;
-  do {
+const pages = (i, read) =>
+  follow(200, i, async (cursor, limit) => {
     const page = await sent(read({ limit, cursor }));
-    count += (page?.results ?? page?.items)?.length;
-    cursor = page?.nextCursor;
-  } while (cursor && (i.all || count < (i.limit ?? 100)));
-}
+    return { count: (page?.results ?? page?.items)?.length, next: page?.nextCursor };
+  });
 
 const priorities = { p1: 4, p2: 3, p3: 2, p4: 1 };
 
