@@ -23,6 +23,11 @@ func serve(t *testing.T, dir string, handle adminsocket.Handler) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, listener, handle)
+}
+
+func serveOn(t *testing.T, listener net.Listener, handle adminsocket.Handler) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -116,17 +121,10 @@ func TestServeGoesOnAfterAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		adminsocket.Serve(ctx, &flakyListener{Listener: listener}, func(context.Context, []string, io.Writer, io.Writer) int { return 7 })
-	}()
+	serveOn(t, &flakyListener{Listener: listener}, func(context.Context, []string, io.Writer, io.Writer) int { return 7 })
 	if status, err := connect(t, dir).Run(t.Context(), nil, io.Discard, io.Discard); err != nil || status != 7 {
 		t.Errorf("status %d, %v", status, err)
 	}
-	cancel()
-	<-ended
 }
 
 // A command ends when its client goes away, and when the server stops.
