@@ -13,7 +13,7 @@ import (
 )
 
 // connectCatalog makes a connection for each integration that has operations and connections
-// of its own, with what its manifest and its tests say about the fields.
+// of its own.
 func connectCatalog(t *testing.T, client *harness.Client) {
 	t.Helper()
 	catalog, err := integration.Builtin()
@@ -21,25 +21,31 @@ func connectCatalog(t *testing.T, client *harness.Client) {
 		t.Fatal(err)
 	}
 	for _, i := range catalog.List() {
-		variables, used := variablesOf(t, catalog, i.ID)
-		if !used {
-			continue
+		if _, used := variablesOf(t, catalog, i.ID); used {
+			connect(t, client, catalog, i)
 		}
-		auth := unattended(i)
-		if auth == nil {
-			services, _ := i.ServicesField()
-			connectGoogleAs(t, client, i.ID, fieldValue(t, i, services, ""))
-			continue
-		}
-		fields := map[string]string{}
-		for _, f := range i.Fields(auth) {
-			fields[f.Name] = fieldValue(t, i, f, variables[f.Name])
-		}
-		var made struct{ ID string }
-		client.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{"name": i.ID, "integration": i.ID, "auth": auth.ID, "fields": fields}).Decode(t, &made)
-		if learnsHost(auth) {
-			client.Expect(t, http.StatusOK, "POST", "/v1/connections/"+made.ID+"/test", nil)
-		}
+	}
+}
+
+// connect makes a connection with the name of its integration, and with what the manifest and
+// the tests say about the fields.
+func connect(t *testing.T, client *harness.Client, catalog *integration.Catalog, i *integration.Integration) {
+	t.Helper()
+	auth := unattended(i)
+	if auth == nil {
+		services, _ := i.ServicesField()
+		connectGoogleAs(t, client, i.ID, fieldValue(t, i, services, ""))
+		return
+	}
+	variables, _ := variablesOf(t, catalog, i.ID)
+	fields := map[string]string{}
+	for _, f := range i.Fields(auth) {
+		fields[f.Name] = fieldValue(t, i, f, variables[f.Name])
+	}
+	var made struct{ ID string }
+	client.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{"name": i.ID, "integration": i.ID, "auth": auth.ID, "fields": fields}).Decode(t, &made)
+	if learnsHost(auth) {
+		client.Expect(t, http.StatusOK, "POST", "/v1/connections/"+made.ID+"/test", nil)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation/replay"
 	"github.com/stepmill/stepmill/internal/template"
 	"github.com/stepmill/stepmill/test/harness"
@@ -67,7 +68,6 @@ func TestTemplates(t *testing.T) {
 	t.Parallel()
 	services := &templateServices{t: t}
 	s := newInternet(t, services.ServeHTTP).start(t)
-	connectAll(t, s.Client)
 	all, err := template.All()
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +76,7 @@ func TestTemplates(t *testing.T) {
 	if len(all) != len(templateRuns) {
 		t.Errorf("%d templates need connections, and there are runs for %d", len(all), len(templateRuns))
 	}
+	connectTemplates(t, s.Client, all)
 	for _, one := range all {
 		t.Run(one.Name, func(t *testing.T) {
 			want, ok := templateRuns[one.Name]
@@ -91,31 +92,26 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// connectAll makes a connection for every integration that templates use.
-func connectAll(t *testing.T, c *harness.Client) {
+// connectTemplates makes a connection for every integration that templates use.
+func connectTemplates(t *testing.T, c *harness.Client, all []template.Template) {
 	t.Helper()
-	connectGoogle(t, c, "gmail,google_sheets,google_drive,google_calendar")
-	secret := map[string]any{"token": "a-token"}
-	for integration, one := range map[string]struct {
-		auth   string
-		fields map[string]any
-	}{
-		"slack": {"bearer", secret}, "github": {"bearer", secret}, "hubspot": {"bearer", secret}, "airtable": {"bearer", secret},
-		"notion": {"bearer", secret}, "openai": {"bearer", secret}, "discord": {"api_key", secret},
-		"telegram": {"api_key", map[string]any{"token": token}},
-		"linear":   {"api_key", map[string]any{"key": "a-key"}},
-		"sendgrid": {"bearer", map[string]any{"token": "a-token", "host": "api.sendgrid.com"}},
-		"supabase": {"api_key", map[string]any{"key": "a-key", "project": "acme"}},
-		"atlassian": {"basic", map[string]any{
-			"site": "acme", "email": "ada@acme.test", "token": "a-token",
-		}},
-		"microsoft": {"client_credentials", map[string]any{
-			"tenant": "acme.test", "client_id": "a-client", "client_secret": "a-secret", "services": "teams",
-		}},
-	} {
-		c.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{
-			"name": "my-" + integration, "integration": integration, "auth": one.auth, "fields": one.fields,
-		})
+	catalog, err := integration.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := map[string]bool{}
+	for _, one := range all {
+		for _, in := range one.Inputs {
+			if in.Type != template.Connection || connected[in.Integration] {
+				continue
+			}
+			i, err := catalog.Get(in.Integration)
+			if err != nil {
+				t.Fatal(err)
+			}
+			connect(t, c, catalog, i)
+			connected[in.Integration] = true
+		}
 	}
 }
 
@@ -124,10 +120,8 @@ func inputsOf(one template.Template) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, in := range one.Inputs {
 		switch {
-		case in.Type == template.Connection && in.Integration == "google":
-			out[in.Name] = json.RawMessage(`"office"`)
 		case in.Type == template.Connection:
-			out[in.Name] = json.RawMessage(`"my-` + in.Integration + `"`)
+			out[in.Name] = json.RawMessage(`"` + in.Integration + `"`)
 		case in.Required():
 			out[in.Name] = one.TextValue(in.Name, in.Example)
 		}
