@@ -96,7 +96,7 @@ func (h *housekeeper) flush(ctx context.Context) {
 // separately from sweep, because services may take long to respond.
 func (h *housekeeper) checkConsents(ctx context.Context) error {
 	for clock.Sleep(ctx, expireEvery) {
-		if !h.leads(ctx, "tidy") {
+		if !h.leads(ctx, "housekeeping") {
 			continue
 		}
 		if err := h.connections.CheckEnding(ctx); err != nil {
@@ -112,7 +112,7 @@ func (h *housekeeper) sweep(ctx context.Context) error {
 	st, pruner := h.data.store, run.NewPruner(h.data.store, retention(h.keepRuns))
 	var expired, pruned time.Time
 	for clock.Sleep(ctx, housekeepEvery) {
-		if !h.leads(ctx, "tidy") {
+		if !h.leads(ctx, "housekeeping") {
 			continue
 		}
 		now := clock.Now()

@@ -15,7 +15,7 @@ type LockKind string
 
 const (
 	// LockIdempotencyKey guards a request with an idempotency key.
-	LockIdempotencyKey LockKind = "once"
+	LockIdempotencyKey LockKind = "idempotency_key"
 	// LockMembers guards the members and invitations of a workspace. It comes
 	// before the row of a user, which every change to the user touches first.
 	LockMembers LockKind = "members"
@@ -28,7 +28,7 @@ const (
 	// connection. A transaction acquires several of them in the order of their keys.
 	LockConnection LockKind = "connection"
 	// LockConcurrency guards the slots of a concurrency key.
-	LockConcurrency LockKind = "share"
+	LockConcurrency LockKind = "concurrency"
 	// LockWorkspace guards the order of a workspace's events and its
 	// workspace-wide state: its set of webhooks and its number of runs in flight.
 	// It is acquired at the end of a transaction. Only the row of the workspace's

@@ -97,7 +97,7 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 	if err := d.openStates(ctx, snap); err != nil {
 		return false, err
 	}
-	d.executions = newExecutions(snap.Ran, program.Timeout)
+	d.executions = newExecutions(snap.ExecutionTime, program.Timeout)
 	return true, d.state.restore(program, vars)
 }
 

@@ -146,7 +146,7 @@ func (d *driver) settleInFlight() {
 // decide adds all changes since the last commit to a decision.
 func (d *driver) decide(decision run.Decision) run.Decision {
 	decision = d.changes.take(decision)
-	decision.Ran = d.executions.time()
+	decision.ExecutionTime = d.executions.time()
 	if decision.Finish == nil {
 		decision.WaitingStep = d.state.waitingStep()
 	}

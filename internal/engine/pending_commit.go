@@ -22,9 +22,9 @@ const (
 
 // pendingCommit collects what the next commit of a run writes.
 type pendingCommit struct {
-	rev     int // of the last commit
-	crashes int // reset once the run gets past the steps it crashed at
-	logged  int // bytes in the logs of the run
+	rev      int // of the last commit
+	crashes  int // reset once the run gets past the steps it crashed at
+	logBytes int // bytes in the logs of the run
 
 	steps    []*run.Step
 	attempts []run.Attempt
@@ -90,12 +90,12 @@ func (c *pendingCommit) awaitFile(id string) bool {
 // addLogs adds the lines of a step to the log of the run, up to its limit.
 func (c *pendingCommit) addLogs(lines []run.LogLine) {
 	for _, line := range lines {
-		before := c.logged
-		c.logged += len(line.Message) + len(line.Path)
+		before := c.logBytes
+		c.logBytes += len(line.Message) + len(line.Path)
 		switch {
 		case before > maxRunLog:
 			return
-		case c.logged > maxRunLog:
+		case c.logBytes > maxRunLog:
 			line.Level, line.Message = string(action.Warn), fmt.Sprintf("the logs of a run are limited to %d bytes: further lines are dropped", maxRunLog)
 		}
 		c.logs = append(c.logs, line)
@@ -140,7 +140,7 @@ func (c *pendingCommit) take(decision run.Decision) run.Decision {
 		}
 	}
 	c.rev++
-	decision.Rev, decision.Attempts, decision.Logs, decision.Logged = c.rev, c.attempts, c.logs, c.logged
+	decision.Rev, decision.Attempts, decision.Logs, decision.LogBytes = c.rev, c.attempts, c.logs, c.logBytes
 	decision.Unanswered, decision.Retried = c.unanswered, c.retried
 	decision.Chunks, decision.DroppedChunks = c.chunks, c.dropped
 	decision.Files, decision.Holds, decision.Releases = c.files, c.holds, c.releases

@@ -83,7 +83,7 @@ func (s *runState) restore(program *workflow.Program, vars map[string]any) error
 		Secrets:  s.secrets.values,
 		Vars:     vars,
 	})
-	s.limits, s.size, s.changes.logged = s.snap.Plan.Limits(), s.snap.Trigger.Size(), s.snap.Logged
+	s.limits, s.size, s.changes.logBytes = s.snap.Plan.Limits(), s.snap.Trigger.Size(), s.snap.LogBytes
 	s.files = program.Files || len(s.snap.Trigger.Files) > 0
 	if err := s.restoreFound(program); err != nil {
 		return &corruptError{err}

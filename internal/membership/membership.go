@@ -34,7 +34,7 @@ type Registry interface {
 	Forget(ctx context.Context, id string) (bool, error)
 	// TryLead acquires or renews the lease of the leader for a task, and reports
 	// whether this node holds it.
-	TryLead(ctx context.Context, term, id string, life time.Duration) (bool, error)
+	TryLead(ctx context.Context, leadership, id string, duration time.Duration) (bool, error)
 }
 
 // Queue stores the runs of nodes.

@@ -88,10 +88,10 @@ type Decision struct {
 	Releases []string
 	// Executing are the paths of the steps that start after the commit.
 	Executing []string
-	// Ran is the total time for which steps have been executed.
-	Ran time.Duration
-	// Logged is the total size of the log lines, in bytes.
-	Logged int
+	// ExecutionTime is the total time for which steps have been executed.
+	ExecutionTime time.Duration
+	// LogBytes is the total size of the log lines, in bytes.
+	LogBytes int
 	// WaitingStep is the path of the step that the run now waits for; empty for
 	// none.
 	WaitingStep string

@@ -12,10 +12,10 @@ type Snapshot struct {
 	WorkflowName string
 	// Plan is the plan of the workspace, which limits what the run may do.
 	Plan auth.Plan
-	// Ran is the total time for which steps have been executed.
-	Ran time.Duration
-	// Logged is the total size of the log lines, in bytes.
-	Logged int
+	// ExecutionTime is the total time for which steps have been executed.
+	ExecutionTime time.Duration
+	// LogBytes is the total size of the log lines, in bytes.
+	LogBytes int
 	// Chunks are the chunks of the states of open steps, by path and number.
 	Chunks []Chunk
 }

@@ -24,7 +24,7 @@ func (c *Cluster) Claim(ctx context.Context, wake run.Wake, with func(context.Co
 			return err
 		}
 		slot := false
-		found, err := database.One(tx, `SELECT run_queue.slot, `+wakeColumns+` WHERE run_queue.run_id = $1 AND run_queue.turn AND NOT run_queue.parked
+		found, err := database.One(tx, `SELECT run_queue.slot, `+wakeColumns+` WHERE run_queue.run_id = $1 AND run_queue.admitted AND NOT run_queue.throttled
 			AND run_queue.epoch = $2 AND (run_queue.node IS NULL OR run_queue.node = $3 AND NOT run_queue.slot)`+NotDeleted+` FOR UPDATE OF run_queue`,
 			[]any{wake.RunID, wake.Epoch, c.Node}, func(r database.Row) (w run.Wake, err error) {
 				err = r.Scan(&slot, &w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, &w.Level, (*string)(&w.Plan))
@@ -54,7 +54,7 @@ func (c *Cluster) claim(tx *clusterTransaction, wake *run.Wake, slot bool) (run.
 			return run.ClaimStale, err
 		}
 		if !granted {
-			return run.ClaimThrottled, tx.Do(`UPDATE run_queue SET node = NULL, parked = true WHERE run_id = $1`, wake.RunID)
+			return run.ClaimThrottled, tx.Do(`UPDATE run_queue SET node = NULL, throttled = true WHERE run_id = $1`, wake.RunID)
 		}
 	}
 	wake.Epoch++
@@ -79,7 +79,7 @@ func (c *Cluster) AdmitThrottled(ctx context.Context, workspaceID string) (bool,
 			running, throttled int
 			plan               auth.Plan
 		)
-		if err := tx.Query(`SELECT l.running, l.parked, w.plan FROM workspace_load l JOIN workspaces w ON w.id = l.workspace_id WHERE l.workspace_id = $1`,
+		if err := tx.Query(`SELECT l.running, l.throttled, w.plan FROM workspace_load l JOIN workspaces w ON w.id = l.workspace_id WHERE l.workspace_id = $1`,
 			[]any{workspaceID}, func(r database.Row) error { return r.Scan(&running, &throttled, (*string)(&plan)) }); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (c *Cluster) AdmitThrottled(ctx context.Context, workspaceID string) (bool,
 			return nil
 		}
 		// Runs that are being cancelled or answered are skipped.
-		waiting, err := database.List(tx, SelectWake+`WHERE run_queue.workspace_id = $1 AND run_queue.parked ORDER BY run_queue.wake_at, run_queue.run_id
+		waiting, err := database.List(tx, SelectWake+`WHERE run_queue.workspace_id = $1 AND run_queue.throttled ORDER BY run_queue.wake_at, run_queue.run_id
 			LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`, []any{workspaceID, free}, ScanWake)
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (c *Cluster) AdmitThrottled(ctx context.Context, workspaceID string) (bool,
 			}
 		}
 		more = len(waiting) == admitBatch
-		return tx.Do(`UPDATE workspace_load SET running = running + $1, parked = parked - $1 WHERE workspace_id = $2`, len(waiting), workspaceID)
+		return tx.Do(`UPDATE workspace_load SET running = running + $1, throttled = throttled - $1 WHERE workspace_id = $2`, len(waiting), workspaceID)
 	})
 	return more && err == nil, err
 }
@@ -108,12 +108,12 @@ func (c *Cluster) AdmitThrottled(ctx context.Context, workspaceID string) (bool,
 func (c *Cluster) admitOne(tx *clusterTransaction, wake run.Wake, inUse int) error {
 	if wake.Isolated() || wake.Level > release.Known() || !c.Reserve(wake) {
 		tx.jobs = append(tx.jobs, run.Job{Wake: wake, InFlight: inUse})
-		return tx.Do(`UPDATE run_queue SET parked = false, slot = true WHERE run_id = $1`, wake.RunID)
+		return tx.Do(`UPDATE run_queue SET throttled = false, slot = true WHERE run_id = $1`, wake.RunID)
 	}
 	wake.Epoch++
 	wake.Owned = true
 	tx.AfterCommit(func() { c.Wake(wake) })
-	return tx.Do(`UPDATE run_queue SET parked = false, slot = true, node = $1, epoch = $2, wake_at = NULL WHERE run_id = $3`,
+	return tx.Do(`UPDATE run_queue SET throttled = false, slot = true, node = $1, epoch = $2, wake_at = NULL WHERE run_id = $3`,
 		c.Node, wake.Epoch, wake.RunID)
 }
 
@@ -127,8 +127,8 @@ const takeoverBatch = 200
 func (c *Cluster) TakeOver(ctx context.Context, node string, died bool) (count int, more bool, err error) {
 	blame := ``
 	if died {
-		blame = `crashes = CASE WHEN executing IS NULL THEN crashes WHEN blamed = executing THEN crashes + 1 ELSE 1 END,
-			blamed = COALESCE(executing, blamed), `
+		blame = `crashes = CASE WHEN executing IS NULL THEN crashes WHEN suspects = executing THEN crashes + 1 ELSE 1 END,
+			suspects = COALESCE(executing, suspects), `
 	}
 	err = c.write(ctx, func(tx *clusterTransaction) error {
 		wakes, err := database.List(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, `+blame+`executing = NULL, wake_at = COALESCE(wake_at, $3)

@@ -80,7 +80,7 @@ func (c *Cluster) InsertsAlone(start run.Start) bool { return start.Node != "" }
 func (c *Cluster) ReleasesAlone() bool { return false }
 
 // WaitsForNode implements Queue.
-func (c *Cluster) WaitsForNode() string { return `(q.parked OR q.slot AND q.node IS NULL)` }
+func (c *Cluster) WaitsForNode() string { return `(q.throttled OR q.slot AND q.node IS NULL)` }
 
 // NodeIsGone implements Queue.
 func (c *Cluster) NodeIsGone(column, _ string) string {

@@ -78,7 +78,7 @@ func (t *clusterTransaction) insert(start run.Start, node string, admitted, slot
 	if admitted && node == "" {
 		wakeAt = clock.Past(r.StartedAt)
 	}
-	return t.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, slot, parked, level)
+	return t.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, concurrency_key, concurrency_limit, admitted, slot, throttled, level)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, database.OrNil(node), wakeAt, database.OrNil(r.ConcurrencyKey), limit, admitted, slot, admitted && !slot, start.Level)
 }
@@ -100,12 +100,12 @@ func (t *clusterTransaction) Wake(runID string) error {
 
 // Remove implements Transaction.
 func (t *clusterTransaction) Remove(r run.Run) error {
-	return t.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING slot, parked`, []any{r.ID}, t.scanFreed(r.WorkspaceID))
+	return t.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING slot, throttled`, []any{r.ID}, t.scanFreed(r.WorkspaceID))
 }
 
 // Purge implements Transaction.
 func (t *clusterTransaction) Purge(runID string) (rows int, err error) {
-	err = t.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING workspace_id, slot, parked`, []any{runID}, func(r database.Row) error {
+	err = t.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING workspace_id, slot, throttled`, []any{runID}, func(r database.Row) error {
 		rows++
 		var (
 			workspaceID     string
@@ -123,11 +123,11 @@ func (t *clusterTransaction) Purge(runID string) (rows int, err error) {
 // Revoke implements Transaction. A transaction that is blocked on one of these rows
 // sees the new epoch, but does not see yet that the workflow is deleted.
 func (t *clusterTransaction) Revoke(workspaceID, workflowID string) error {
-	if err := t.Query(`SELECT slot, parked FROM run_queue WHERE workflow_id = $1`+UseIndex("workflow_id")+` ORDER BY run_id FOR UPDATE`,
+	if err := t.Query(`SELECT slot, throttled FROM run_queue WHERE workflow_id = $1`+UseIndex("workflow_id")+` ORDER BY run_id FOR UPDATE`,
 		[]any{workflowID}, t.scanFreed(workspaceID)); err != nil {
 		return err
 	}
-	return t.Do(`UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, slot = false, parked = false WHERE workflow_id = $1`+UseIndex("workflow_id"), workflowID)
+	return t.Do(`UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, slot = false, throttled = false WHERE workflow_id = $1`+UseIndex("workflow_id"), workflowID)
 }
 
 // Settle implements Transaction.
@@ -153,7 +153,7 @@ func (t *clusterTransaction) Enqueue(ctx context.Context) error {
 
 // passOn moves a run that no node executes to its next state.
 func (t *clusterTransaction) passOn(runID string) error {
-	found, err := database.One(t, SelectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.parked`+NotDeleted, []any{runID}, ScanWake)
+	found, err := database.One(t, SelectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.throttled`+NotDeleted, []any{runID}, ScanWake)
 	if err != nil || found == nil { // nil: it already has a job or is throttled
 		return err
 	}
@@ -179,7 +179,7 @@ func (t *clusterTransaction) enqueueOrThrottle(wake run.Wake) error {
 		return err
 	}
 	if !granted {
-		return t.Do(`UPDATE run_queue SET node = NULL, parked = true WHERE run_id = $1`, wake.RunID)
+		return t.Do(`UPDATE run_queue SET node = NULL, throttled = true WHERE run_id = $1`, wake.RunID)
 	}
 	t.jobs = append(t.jobs, run.Job{Wake: wake, InFlight: inUse})
 	return t.Do(`UPDATE run_queue SET node = NULL, slot = true WHERE run_id = $1`, wake.RunID)
@@ -218,8 +218,8 @@ func (t *clusterTransaction) writeSubscriberVersions() error {
 		if err := t.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 			return err
 		}
-		if err := t.Do(`INSERT INTO workspace_load (workspace_id, running, parked, audience) VALUES ($1, 0, 0, $2)
-			ON CONFLICT (workspace_id) DO UPDATE SET audience = excluded.audience`, workspaceID, rand.Int64()); err != nil {
+		if err := t.Do(`INSERT INTO workspace_load (workspace_id, running, throttled, subscribers_version) VALUES ($1, 0, 0, $2)
+			ON CONFLICT (workspace_id) DO UPDATE SET subscribers_version = excluded.subscribers_version`, workspaceID, rand.Int64()); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func (t localTransaction) Insert(start run.Start, admitted bool) (bool, error) {
 	if start.Concurrency != nil {
 		limit = start.Concurrency.Limit
 	}
-	return admitted, t.tx.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, level)
+	return admitted, t.tx.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, concurrency_key, concurrency_limit, admitted, level)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, database.OrNil(r.ConcurrencyKey), limit, admitted, start.Level)
 }

@@ -73,13 +73,13 @@ func (t *clusterTransaction) writeLoad(workspaceID string) error {
 	})
 	if cached, ok := t.queue.workspaces.get(workspaceID); ok && t.Optimistic() && l.unthrottled == 0 {
 		t.noteSubscriberVersion(workspaceID, cached.subscriberVersion)
-		return t.Tally(`UPDATE workspace_load SET running = running - $1 WHERE workspace_id = $2 RETURNING parked, 1 / (audience = $3)::int`,
+		return t.Tally(`UPDATE workspace_load SET running = running - $1 WHERE workspace_id = $2 RETURNING throttled, 1 / (subscribers_version = $3)::int`,
 			int64(l.freed), []any{workspaceID, cached.subscriberVersion}, func(r database.Row) error {
 				var unchanged int
 				return r.Scan(&throttled, &unchanged)
 			})
 	}
-	return t.Query(`UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, audience`,
+	return t.Query(`UPDATE workspace_load SET running = running - $1, throttled = throttled - $2 WHERE workspace_id = $3 RETURNING throttled, subscribers_version`,
 		[]any{l.freed, l.unthrottled, workspaceID}, func(r database.Row) error {
 			var version int64
 			err := r.Scan(&throttled, &version)
@@ -97,9 +97,9 @@ func (t *clusterTransaction) expectSlot(workspaceID string, plan auth.Plan, vers
 	t.noteSubscriberVersion(workspaceID, version)
 	limit := t.queue.Limit(plan)
 	// Without a row the version does not match either.
-	return t.Tally(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($2, $1, 0)
+	return t.Tally(`INSERT INTO workspace_load AS l (workspace_id, running, throttled) VALUES ($2, $1, 0)
 		ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + $1
-		RETURNING l.running, 1 / (l.running <= $3 AND l.audience = $4)::int`, 1, []any{workspaceID, limit, version}, func(r database.Row) error {
+		RETURNING l.running, 1 / (l.running <= $3 AND l.subscribers_version = $4)::int`, 1, []any{workspaceID, limit, version}, func(r database.Row) error {
 		var inUse, ok int
 		err := r.Scan(&inUse, &ok)
 		t.queue.workspaces.setHeadroom(workspaceID, hasHeadroom(inUse, limit))
@@ -126,11 +126,11 @@ func (t *clusterTransaction) acquireSlot(workspaceID string, plan auth.Plan, max
 		return 0, false, err
 	}
 	counted, limit := false, t.queue.Limit(plan)
-	err = t.Query(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
-		ON CONFLICT (workspace_id) DO UPDATE SET given = l.running < $2,
+	err = t.Query(`INSERT INTO workspace_load AS l (workspace_id, running, throttled) VALUES ($1, 1, 0)
+		ON CONFLICT (workspace_id) DO UPDATE SET slot_granted = l.running < $2,
 		running = CASE WHEN l.running < $2 THEN l.running + 1 ELSE l.running END,
-		parked = CASE WHEN l.running < $2 THEN l.parked ELSE l.parked + 1 END
-		WHERE l.running < $2 OR l.parked < $3 RETURNING l.running, l.given, l.audience`,
+		throttled = CASE WHEN l.running < $2 THEN l.throttled ELSE l.throttled + 1 END
+		WHERE l.running < $2 OR l.throttled < $3 RETURNING l.running, l.slot_granted, l.subscribers_version`,
 		[]any{workspaceID, limit, maxThrottled}, func(r database.Row) error {
 			counted = true
 			var version int64

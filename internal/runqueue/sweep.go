@@ -39,7 +39,7 @@ func (c *Cluster) Sweep(ctx context.Context) (found int, more bool, waiting []st
 			tx.jobs = append(tx.jobs, run.Job{Wake: wake})
 		}
 		found = len(wakes)
-		waiting, err = database.List(tx, `SELECT workspace_id FROM workspace_load WHERE parked > 0`, nil, scanText)
+		waiting, err = database.List(tx, `SELECT workspace_id FROM workspace_load WHERE throttled > 0`, nil, scanText)
 		return err
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Cluster) Sweep(ctx context.Context) (found int, more bool, waiting []st
 // findImported lists runs that came with an import, whether they are due or not,
 // and clears their mark.
 func (c *Cluster) findImported(ctx context.Context, tx *clusterTransaction) ([]run.Wake, error) {
-	wakes, err := database.List(tx, SelectWake+`WHERE run_queue.adrift AND run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn`+NotDeleted+`
+	wakes, err := database.List(tx, SelectWake+`WHERE run_queue.orphaned AND run_queue.node IS NULL AND NOT run_queue.throttled AND run_queue.admitted`+NotDeleted+`
 		LIMIT $1 FOR UPDATE OF run_queue SKIP LOCKED`, []any{takeoverBatch}, ScanWake)
 	if err != nil || len(wakes) == 0 {
 		return nil, err
@@ -60,7 +60,7 @@ func (c *Cluster) findImported(ctx context.Context, tx *clusterTransaction) ([]r
 	ids := make([]string, len(wakes))
 	for i, wake := range wakes {
 		ids[i] = wake.RunID
-		if err := tx.Do(`UPDATE run_queue SET adrift = false WHERE run_id = $1`, wake.RunID); err != nil {
+		if err := tx.Do(`UPDATE run_queue SET orphaned = false WHERE run_id = $1`, wake.RunID); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +85,7 @@ func (c *Cluster) findLost(ctx context.Context, tx *clusterTransaction, from *ov
 		from = &overdueRun{}
 	}
 	due := clock.Steady().Add(-lostAfter)
-	all, err := database.List(tx, `SELECT wake_at, run_id FROM run_queue WHERE node IS NULL AND NOT parked AND turn AND wake_at < $1
+	all, err := database.List(tx, `SELECT wake_at, run_id FROM run_queue WHERE node IS NULL AND NOT throttled AND admitted AND wake_at < $1
 		AND (wake_at, run_id) > ($2, $3)`+NotDeleted+` ORDER BY wake_at, run_id LIMIT $4`, []any{due, from.at, from.runID, overdueBatch},
 		func(r database.Row) (l overdueRun, err error) {
 			err = r.Scan(&l.at, &l.runID)
@@ -107,7 +107,7 @@ func (c *Cluster) findLost(ctx context.Context, tx *clusterTransaction, from *ov
 			continue
 		}
 		// A run that was claimed meanwhile has no time any more, or a later one.
-		wake, err := database.One(tx, SelectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.parked AND run_queue.turn`+NotDeleted+
+		wake, err := database.One(tx, SelectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.throttled AND run_queue.admitted`+NotDeleted+
 			` FOR UPDATE OF run_queue SKIP LOCKED`, []any{l.runID}, ScanWake)
 		if err != nil {
 			return nil, nil, err
@@ -131,7 +131,7 @@ func (c *Cluster) UnknownNodes(ctx context.Context) ([]string, error) {
 	var unknown []string
 	err := c.store.ReadQueue(ctx, func(conn database.Conn) (err error) {
 		unknown, err = database.List(conn, `SELECT DISTINCT node FROM run_queue q WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)
-			UNION SELECT node FROM couriers c WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = c.node) ORDER BY node`, nil, scanText)
+			UNION SELECT node FROM webhook_owners o WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = o.node) ORDER BY node`, nil, scanText)
 		return err
 	})
 	return unknown, err
@@ -145,9 +145,9 @@ func (c *Cluster) Recount(ctx context.Context, workspaceID string) (bool, error)
 		if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 			return err
 		}
-		n, err := tx.Exec(`UPDATE workspace_load l SET running = c.running, parked = c.parked FROM
-			(SELECT count(*) FILTER (WHERE slot) AS running, count(*) FILTER (WHERE parked) AS parked FROM run_queue WHERE workspace_id = $1`+UseIndex("workspace_id")+`) c
-			WHERE l.workspace_id = $1 AND (l.running <> c.running OR l.parked <> c.parked)`, workspaceID)
+		n, err := tx.Exec(`UPDATE workspace_load l SET running = c.running, throttled = c.throttled FROM
+			(SELECT count(*) FILTER (WHERE slot) AS running, count(*) FILTER (WHERE throttled) AS throttled FROM run_queue WHERE workspace_id = $1`+UseIndex("workspace_id")+`) c
+			WHERE l.workspace_id = $1 AND (l.running <> c.running OR l.throttled <> c.throttled)`, workspaceID)
 		wrong = n > 0
 		return err
 	})

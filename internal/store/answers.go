@@ -141,7 +141,7 @@ func (s *Store) answer(tx *transaction, runID, path string, value []byte, at tim
 
 // announceAnswer makes a run check for new answers at a steady time.
 func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) error {
-	if err := tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
+	if err := tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND admitted`, at, runID); err != nil {
 		return err
 	}
 	owned, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1`+runqueue.OwnedByNode, runID)

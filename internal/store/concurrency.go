@@ -33,7 +33,7 @@ func (s *Store) cancelOldest(tx *transaction, r run.Run, count int) error {
 		return nil
 	}
 	oldest, err := database.List(tx, selectRun+`JOIN run_queue q ON q.run_id = r.id
-		WHERE q.workflow_id = $1 AND q.share_key = $2 AND q.turn = $3 ORDER BY q.run_id LIMIT $4`,
+		WHERE q.workflow_id = $1 AND q.concurrency_key = $2 AND q.admitted = $3 ORDER BY q.run_id LIMIT $4`,
 		[]any{r.WorkflowID, r.ConcurrencyKey, true, count}, scanRun)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (r slotRows) Ancestor(runID string) (*run.Run, error) {
 // wait for one. The condition on turn is written as a comparison so that the
 // index applies.
 func countRuns(tx *transaction, r run.Run, admitted bool) (int, error) {
-	return database.Number(tx, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`, r.WorkflowID, r.ConcurrencyKey, admitted)
+	return database.Number(tx, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND concurrency_key = $2 AND admitted = $3`, r.WorkflowID, r.ConcurrencyKey, admitted)
 }
 
 // passSlot passes the slot of a run that has ended to the queued runs, in the
@@ -82,8 +82,8 @@ func (s *Store) passSlot(tx *transaction, r run.Run, at time.Time) error {
 		return err
 	}
 	for {
-		next, err := database.One(tx, `SELECT run_id, share_limit FROM run_queue
-			WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`+runqueue.NotDeleted+` ORDER BY run_id LIMIT 1`,
+		next, err := database.One(tx, `SELECT run_id, concurrency_limit FROM run_queue
+			WHERE workflow_id = $1 AND concurrency_key = $2 AND admitted = $3`+runqueue.NotDeleted+` ORDER BY run_id LIMIT 1`,
 			[]any{r.WorkflowID, r.ConcurrencyKey, false}, func(r database.Row) (w queuedRun, err error) {
 				err = r.Scan(&w.runID, &w.limit)
 				return w, err
@@ -95,7 +95,7 @@ func (s *Store) passSlot(tx *transaction, r run.Run, at time.Time) error {
 		if err != nil || inUse >= next.limit {
 			return err
 		}
-		if err := tx.Do(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, clock.Past(at), next.runID); err != nil {
+		if err := tx.Do(`UPDATE run_queue SET admitted = $1, wake_at = $2 WHERE run_id = $3`, true, clock.Past(at), next.runID); err != nil {
 			return err
 		}
 		if err := tx.queue.Wake(next.runID); err != nil {

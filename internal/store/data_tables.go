@@ -132,12 +132,12 @@ func (t *tableTx) change(c table.Change) (table.Table, error) {
 		return next, err
 	}
 	for _, column := range c.Unindex {
-		if err := t.tx.Do(`INSERT INTO table_remains (table_id, column_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, next.ID, column); err != nil {
+		if err := t.tx.Do(`INSERT INTO purged_tables (table_id, column_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, next.ID, column); err != nil {
 			return next, err
 		}
 	}
 	for _, column := range c.Reindex {
-		for _, statement := range []string{`DELETE FROM table_remains WHERE table_id = $1 AND column_id = $2`, `DELETE FROM table_index WHERE table_id = $1 AND column_id = $2`} {
+		for _, statement := range []string{`DELETE FROM purged_tables WHERE table_id = $1 AND column_id = $2`, `DELETE FROM table_index WHERE table_id = $1 AND column_id = $2`} {
 			if err := t.tx.Do(statement, next.ID, column); err != nil {
 				return next, err
 			}
@@ -209,7 +209,7 @@ func (s *Store) DeleteTable(ctx context.Context, workspaceID, id string, entry a
 		if err := tx.Do(`DELETE FROM data_tables WHERE id = $1 AND workspace_id = $2`, id, workspaceID); err != nil {
 			return err
 		}
-		if err := tx.Do(`INSERT INTO table_remains (table_id, column_id) VALUES ($1, '')`, id); err != nil {
+		if err := tx.Do(`INSERT INTO purged_tables (table_id, column_id) VALUES ($1, '')`, id); err != nil {
 			return err
 		}
 		if err := addState(tx, workspaceID, stateUsage{tables: -1, rows: -t.Rows, bytes: -t.Bytes}); err != nil {
@@ -225,8 +225,8 @@ func (s *Store) DeleteTable(ctx context.Context, workspaceID, id string, entry a
 func (s *Store) PurgeTables(ctx context.Context, limit int) (more bool, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
 		more = false
-		type remains struct{ table, column string }
-		rest, err := database.One(tx, `SELECT table_id, column_id FROM table_remains LIMIT 1`, nil, func(r database.Row) (rest remains, err error) {
+		type purged struct{ table, column string }
+		rest, err := database.One(tx, `SELECT table_id, column_id FROM purged_tables LIMIT 1`, nil, func(r database.Row) (rest purged, err error) {
 			err = r.Scan(&rest.table, &rest.column)
 			return rest, err
 		})
@@ -235,7 +235,7 @@ func (s *Store) PurgeTables(ctx context.Context, limit int) (more bool, err erro
 		}
 		more = true
 		// An UPDATE locks the row: a column that is being indexed again removes it first.
-		if n, err := tx.Exec(`UPDATE table_remains SET column_id = column_id WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column); err != nil || n == 0 {
+		if n, err := tx.Exec(`UPDATE purged_tables SET column_id = column_id WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column); err != nil || n == 0 {
 			return err
 		}
 		const entries = `DELETE FROM table_index WHERE (table_id, column_id, value, row_id) IN
@@ -257,7 +257,7 @@ func (s *Store) PurgeTables(ctx context.Context, limit int) (more bool, err erro
 				return err
 			}
 		}
-		return tx.Do(`DELETE FROM table_remains WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column)
+		return tx.Do(`DELETE FROM purged_tables WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column)
 	})
 	return more, err
 }

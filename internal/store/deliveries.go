@@ -109,7 +109,7 @@ func reportAttempt(tx *transaction, r webhook.Report, ended time.Time) error {
 	if n == 0 {
 		return errReported
 	}
-	return tx.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	return tx.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, response) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		r.OutgoingDelivery.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
 		database.OrNil(r.Attempt.Error), database.OrNil(r.Attempt.Response))
 }

@@ -74,7 +74,7 @@ func (s *Store) Delivery(ctx context.Context, workspaceID, id string) (*webhook.
 			func(r database.Row) error { return r.Scan(&detail.Body) }); err != nil {
 			return err
 		}
-		detail.Log, err = database.List(c, `SELECT attempt, at, duration, status, error, answer FROM delivery_attempts WHERE delivery_id = $1 ORDER BY attempt`,
+		detail.Log, err = database.List(c, `SELECT attempt, at, duration, status, error, response FROM delivery_attempts WHERE delivery_id = $1 ORDER BY attempt`,
 			[]any{id}, func(r database.Row) (a webhook.Attempt, err error) {
 				err = r.Scan(&a.Number, &a.At, (*int64)(&a.Duration), &a.Status, &a.Error, &a.Response)
 				return a, err

@@ -77,7 +77,7 @@ func releaseBlob(tx *transaction, id string) (freed int64, err error) {
 
 // abandonBlob notes that the bytes of a blob can be deleted after the commit.
 func abandonBlob(tx *transaction, id blob.ID) error {
-	return tx.Do(`INSERT INTO blob_remains (id) VALUES ($1) ON CONFLICT DO NOTHING`, string(id))
+	return tx.Do(`INSERT INTO purged_blobs (id) VALUES ($1) ON CONFLICT DO NOTHING`, string(id))
 }
 
 func scanBlobID(r database.Row) (id blob.ID, err error) {
@@ -88,7 +88,7 @@ func scanBlobID(r database.Row) (id blob.ID, err error) {
 // AbandonedBlobs implements file.SweepStore.
 func (s *Store) AbandonedBlobs(ctx context.Context, limit int) (found []blob.ID, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT id FROM blob_remains ORDER BY id LIMIT $1`, []any{limit}, scanBlobID)
+		found, err = database.List(c, `SELECT id FROM purged_blobs ORDER BY id LIMIT $1`, []any{limit}, scanBlobID)
 		return err
 	})
 	return found, err
@@ -98,7 +98,7 @@ func (s *Store) AbandonedBlobs(ctx context.Context, limit int) (found []blob.ID,
 func (s *Store) ForgetBlobs(ctx context.Context, ids []blob.ID) error {
 	return s.write(ctx, func(tx *transaction) error {
 		for _, id := range ids {
-			if err := tx.Do(`DELETE FROM blob_remains WHERE id = $1`, string(id)); err != nil {
+			if err := tx.Do(`DELETE FROM purged_blobs WHERE id = $1`, string(id)); err != nil {
 				return err
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/idempotency"
 )
 
-const selectRecord = `SELECT workspace_id, route, key_hash, fingerprint, answer, expires_at FROM idempotency
+const selectRecord = `SELECT workspace_id, route, key_hash, fingerprint, response, expires_at FROM idempotency
 	WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`
 
 // IdempotencyRecord implements idempotency.Store.
@@ -51,7 +51,7 @@ func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Recor
 		if err != nil {
 			return err
 		}
-		err = tx.Do(`INSERT INTO idempotency (workspace_id, route, key_hash, fingerprint, expires_at, answer) VALUES ($1, $2, $3, $4, $5, $6)`,
+		err = tx.Do(`INSERT INTO idempotency (workspace_id, route, key_hash, fingerprint, expires_at, response) VALUES ($1, $2, $3, $4, $5, $6)`,
 			record.WorkspaceID, record.Route, record.KeyHash, record.Fingerprint, record.ExpiresAt, sealed)
 		return err
 	})

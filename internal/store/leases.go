@@ -34,9 +34,9 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 			database.Collect(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
 			database.Collect(&snapshot.Steps, selectStep+whereRun, []any{runID}, scanStep),
 			database.Collect(&snapshot.Chunks, `SELECT path, number, data FROM step_chunks WHERE run_id = $1 ORDER BY path, number`, []any{runID}, scanChunk),
-			{Statement: `SELECT w.plan, q.ran, q.logged FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, Args: []any{runID},
+			{Statement: `SELECT w.plan, q.execution_time, q.log_bytes FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, Args: []any{runID},
 				Each: func(r database.Row) error {
-					return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran), &snapshot.Logged)
+					return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.ExecutionTime), &snapshot.LogBytes)
 				}},
 		}
 	})
@@ -181,7 +181,7 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 		return s.finish(tx, r, d)
 	}
 	if d.ClearCrashes {
-		if err := tx.Do(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, r.ID); err != nil {
+		if err := tx.Do(`UPDATE run_queue SET crashes = 0, suspects = NULL WHERE run_id = $1`, r.ID); err != nil {
 			return err
 		}
 	}
@@ -298,7 +298,7 @@ func (s *Store) RecordCrash(ctx context.Context, node string) error {
 	})
 }
 
-const blame = `UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
+const blame = `UPDATE run_queue SET crashes = CASE WHEN suspects = executing THEN crashes + 1 ELSE 1 END, suspects = executing, executing = NULL
 	WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`
 
 // Orphans lists runs owned by nodes other than the given one, ordered by id.

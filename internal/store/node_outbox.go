@@ -29,7 +29,7 @@ func (o NodeOutbox) DueDeliveries(ctx context.Context, now time.Time, except []s
 	unclaimed := 0
 	err := o.read(ctx, func(c database.Conn) (err error) {
 		unclaimed, err = database.Number(c, `SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.next_at <= $1
-			AND NOT EXISTS (SELECT 1 FROM couriers c WHERE c.webhook_id = d.webhook_id) LIMIT 1) u`, now)
+			AND NOT EXISTS (SELECT 1 FROM webhook_owners o WHERE o.webhook_id = d.webhook_id) LIMIT 1) u`, now)
 		return err
 	})
 	if err == nil && unclaimed > 0 {
@@ -38,7 +38,7 @@ func (o NodeOutbox) DueDeliveries(ctx context.Context, now time.Time, except []s
 	if err != nil {
 		return nil, err
 	}
-	statement, args := selectDue+`JOIN couriers c ON c.webhook_id = d.webhook_id AND c.node = $3 WHERE d.next_at <= $1`, []any{now, limit, o.node}
+	statement, args := selectDue+`JOIN webhook_owners o ON o.webhook_id = d.webhook_id AND o.node = $3 WHERE d.next_at <= $1`, []any{now, limit, o.node}
 	statement, args = database.NotIn(statement, "d.webhook_id", except, args)
 	var due []webhook.Due
 	err = o.read(ctx, func(c database.Conn) (err error) {
@@ -51,8 +51,8 @@ func (o NodeOutbox) DueDeliveries(ctx context.Context, now time.Time, except []s
 // claimWebhooks makes the node the owner of webhooks that have none.
 func (o NodeOutbox) claimWebhooks(ctx context.Context, now time.Time) error {
 	return o.write(ctx, func(tx *transaction) error {
-		return tx.Do(`INSERT INTO couriers (webhook_id, node) SELECT DISTINCT d.webhook_id, $1 FROM deliveries d WHERE d.next_at <= $2
-			AND NOT EXISTS (SELECT 1 FROM couriers c WHERE c.webhook_id = d.webhook_id) ORDER BY d.webhook_id LIMIT $3 ON CONFLICT (webhook_id) DO NOTHING`,
+		return tx.Do(`INSERT INTO webhook_owners (webhook_id, node) SELECT DISTINCT d.webhook_id, $1 FROM deliveries d WHERE d.next_at <= $2
+			AND NOT EXISTS (SELECT 1 FROM webhook_owners o WHERE o.webhook_id = d.webhook_id) ORDER BY d.webhook_id LIMIT $3 ON CONFLICT (webhook_id) DO NOTHING`,
 			o.node, now, claimBatch)
 	})
 }
@@ -61,7 +61,7 @@ func (o NodeOutbox) claimWebhooks(ctx context.Context, now time.Time) error {
 // node can claim them next.
 func (o NodeOutbox) ReturnWebhooks(ctx context.Context) error {
 	return o.write(ctx, func(tx *transaction) error {
-		return tx.Do(`DELETE FROM couriers WHERE node = $1
-			AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = couriers.webhook_id AND d.status = 'pending')`, o.node)
+		return tx.Do(`DELETE FROM webhook_owners WHERE node = $1
+			AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = webhook_owners.webhook_id AND d.status = 'pending')`, o.node)
 	})
 }

@@ -16,7 +16,7 @@ import (
 func (s *Store) insertPendingEvent(tx *transaction, e event.Event, to trigger.EventFilter) error {
 	at := clock.Past(e.At)
 	tx.AfterCommit(func() { s.notify.EventPending(at) })
-	return tx.Do(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
+	return tx.Do(`INSERT INTO pending_triggers (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
 		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, at)
 }
 
@@ -40,8 +40,8 @@ func (s *Store) DuePendingEvents(ctx context.Context, now time.Time, limit int) 
 	var due []trigger.PendingEvent
 	err := s.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
-			FROM occasions o JOIN triggers t ON t.workflow_id = o.workflow_id AND t.trigger_id = o.trigger_id JOIN events e ON e.id = o.event_id
-			WHERE o.next_at <= $1 AND `+knownTrigger(2)+` ORDER BY o.next_at, o.event_id LIMIT $3`, []any{now, release.Known(), limit}, scanPendingEvent)
+			FROM pending_triggers p JOIN triggers t ON t.workflow_id = p.workflow_id AND t.trigger_id = p.trigger_id JOIN events e ON e.id = p.event_id
+			WHERE p.next_at <= $1 AND `+knownTrigger(2)+` ORDER BY p.next_at, p.event_id LIMIT $3`, []any{now, release.Known(), limit}, scanPendingEvent)
 		return err
 	})
 	return due, err
@@ -57,24 +57,24 @@ func scanPendingEvent(r database.Row) (trigger.PendingEvent, error) {
 func (s *Store) NextPendingEvent(ctx context.Context) (*time.Time, error) {
 	var next *time.Time
 	err := s.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT o.next_at FROM occasions o JOIN triggers t ON t.workflow_id = o.workflow_id AND t.trigger_id = o.trigger_id
-			WHERE `+knownTrigger(1)+` ORDER BY o.next_at LIMIT 1`, []any{release.Known()}, func(r database.Row) error { return r.Scan(&next) })
+		return c.Query(`SELECT p.next_at FROM pending_triggers p JOIN triggers t ON t.workflow_id = p.workflow_id AND t.trigger_id = p.trigger_id
+			WHERE `+knownTrigger(1)+` ORDER BY p.next_at LIMIT 1`, []any{release.Known()}, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }
 
 // SettlePendingEvent implements trigger.PendingEventStore.
-func (s *Store) SettlePendingEvent(ctx context.Context, o trigger.PendingEvent, next *time.Time, idle trigger.Note) error {
+func (s *Store) SettlePendingEvent(ctx context.Context, o trigger.PendingEvent, next *time.Time, notFired trigger.Note) error {
 	return s.write(ctx, func(tx *transaction) error {
-		statement, args := `DELETE FROM occasions WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`,
+		statement, args := `DELETE FROM pending_triggers WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`,
 			[]any{o.Of.WorkflowID, o.Of.ID, o.Event.ID, o.Of.WorkspaceID}
 		if next != nil {
-			statement, args = `UPDATE occasions SET next_at = $5 WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`, append(args, *next)
+			statement, args = `UPDATE pending_triggers SET next_at = $5 WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`, append(args, *next)
 		}
 		n, err := tx.Exec(statement, args...)
 		if err != nil || n == 0 {
 			return err // already settled by another process
 		}
-		return noteTrigger(tx, o.Of, nil, &idle)
+		return noteTrigger(tx, o.Of, nil, &notFired)
 	})
 }

@@ -98,7 +98,7 @@ func (s *Store) PurgeOld(ctx context.Context, events time.Time, limit int) (bool
 			{`DELETE FROM deliveries WHERE created_at < $1 AND id IN ` + oldest, []any{events, limit}},
 			{`DELETE FROM events WHERE seq IN (SELECT seq FROM events e WHERE id < $3 AND at < $1
 				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)
-				AND NOT EXISTS (SELECT 1 FROM occasions o WHERE o.event_id = e.id) ORDER BY id LIMIT $2)`, []any{events, limit, uid.LowerBound(uid.Event, events)}},
+				AND NOT EXISTS (SELECT 1 FROM pending_triggers p WHERE p.event_id = e.id) ORDER BY id LIMIT $2)`, []any{events, limit, uid.LowerBound(uid.Event, events)}},
 			{`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < $1 LIMIT $2)`, []any{events, limit}},
 		} {
 			n, err := tx.Exec(purge.statement, purge.args...)

@@ -85,7 +85,7 @@ func (s *Store) listStatement(filter run.Filter, args *[]any) string {
 
 // waitingCondition returns the condition that a run in the queue q waits.
 func (s *Store) waitingCondition() string {
-	return `NOT q.turn OR q.waiting_step IS NOT NULL OR ` + s.queue.WaitsForNode()
+	return `NOT q.admitted OR q.waiting_step IS NOT NULL OR ` + s.queue.WaitsForNode()
 }
 
 // hiddenColumns are columns that are read for filtering but not returned.
@@ -149,7 +149,7 @@ func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.
 // queryWaitState returns the query for the queue state of a run and the step that
 // it waits for.
 func (s *Store) queryWaitState(id string, into *run.WaitFacts) database.Query {
-	return database.Query{Statement: `SELECT NOT q.turn, q.crashes, q.share_key, ` + s.queue.WaitsForNode() + `, s.path, s.reason, s.deadline, s.wake_at, s.awaits, s.error_code
+	return database.Query{Statement: `SELECT NOT q.admitted, q.crashes, q.concurrency_key, ` + s.queue.WaitsForNode() + `, s.path, s.reason, s.deadline, s.wake_at, s.awaits, s.error_code
 		FROM run_queue q LEFT JOIN steps s ON s.run_id = q.run_id AND s.path = q.waiting_step AND s.status = 'waiting' WHERE q.run_id = $1`, Args: []any{id},
 		Each: func(r database.Row) error {
 			var (

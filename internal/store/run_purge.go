@@ -47,12 +47,12 @@ func newBudget(rows int) *budget {
 }
 
 // exhausted reports whether another run no longer fits: its own row, and its row
-// in the queue or in run_remains.
+// in the queue or in purged_runs.
 func (b *budget) exhausted() bool { return b.rows < 2 || clock.Monotonic().After(b.until) }
 
 // purgeRun deletes a run with the given statement for its own row, and as many of
 // its other rows as the budget allows. Without its own row the run is no longer
-// visible; the rest is recorded in run_remains for later batches.
+// visible; the rest is recorded in purged_runs for later batches.
 func (b *budget) purgeRun(tx *transaction, runID, statement string, args ...any) error {
 	n, err := tx.Exec(statement, args...)
 	if b.rows -= n; err != nil || n == 0 {
@@ -62,7 +62,7 @@ func (b *budget) purgeRun(tx *transaction, runID, statement string, args ...any)
 	if err != nil || done {
 		return err
 	}
-	err = tx.Do(`INSERT INTO run_remains (run_id) VALUES ($1)`, runID)
+	err = tx.Do(`INSERT INTO purged_runs (run_id) VALUES ($1)`, runID)
 	return err
 }
 
@@ -101,7 +101,7 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 		more = true
 		b := newBudget(limit)
 		for {
-			runID, err := database.One(tx, `SELECT run_id FROM run_remains LIMIT 1`, nil, scanText)
+			runID, err := database.One(tx, `SELECT run_id FROM purged_runs LIMIT 1`, nil, scanText)
 			if err != nil || runID == nil {
 				more = false
 				return err
@@ -110,7 +110,7 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 			if err != nil || !done {
 				return err
 			}
-			if err := tx.Do(`DELETE FROM run_remains WHERE run_id = $1`, *runID); err != nil {
+			if err := tx.Do(`DELETE FROM purged_runs WHERE run_id = $1`, *runID); err != nil {
 				return err
 			}
 		}

@@ -188,7 +188,7 @@ func insertRun(tx *transaction, r run.Run) error {
 		parent, step, waits = r.Parent.RunID, r.Parent.StepID, r.Parent.Waits
 	}
 	err := tx.Do(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
-		parent_run, parent_step, parent_waits, depth, share_key, test, draft, payload, headers, query, started_by_type, started_by_id, started_by_name)
+		parent_run, parent_step, parent_waits, depth, concurrency_key, test, draft, payload, headers, query, started_by_type, started_by_id, started_by_name)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, database.OrNil(r.Trigger.ID), database.OrNil(r.RetryOf),
 		parent, step, waits, r.Depth, database.OrNil(r.ConcurrencyKey), r.Trigger.Test, r.Draft, string(r.Trigger.Payload), database.OrNil(string(r.Trigger.Headers)), database.OrNil(string(r.Trigger.Query)),
@@ -198,7 +198,7 @@ func insertRun(tx *transaction, r run.Run) error {
 
 const runColumns = `r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.status, r.started_at, r.finished_at,
 	r.trigger_type, r.trigger_id, r.error_code, r.error_text, r.error_step, r.retry_of,
-	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.share_key, r.test, r.draft,
+	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.concurrency_key, r.test, r.draft,
 	r.started_by_type, r.started_by_id, r.started_by_name`
 
 const fromRuns = ` FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL `
@@ -275,7 +275,7 @@ func (s *Store) RunSummary(ctx context.Context, workspaceID, id string) (*run.Ru
 
 // queryQueueState returns the query for the queue state of a running run.
 func (s *Store) queryQueueState(id string, d *run.Detail) database.Query {
-	return database.Query{Statement: `SELECT NOT q.turn, q.crashes, ` + s.queue.WaitsForNode() + ` FROM run_queue q WHERE q.run_id = $1`, Args: []any{id},
+	return database.Query{Statement: `SELECT NOT q.admitted, q.crashes, ` + s.queue.WaitsForNode() + ` FROM run_queue q WHERE q.run_id = $1`, Args: []any{id},
 		Each: func(r database.Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) }}
 }
 

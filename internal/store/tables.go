@@ -10,7 +10,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 14
+const Schema = 15
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -80,8 +80,8 @@ func workflowTables() []Table {
 		},
 		{
 			Name: "triggers", Key: "workflow_id trigger_id",
-			Text: "workflow_id trigger_id workspace_id type run_id error_code error_text idle_code idle_text spec subscription",
-			Int:  "version next_at fired_at error_at failures idle_at", Bool: "active", Bytes: "token_hash token state",
+			Text: "workflow_id trigger_id workspace_id type run_id error_code error_text not_fired_code not_fired_text spec subscription",
+			Int:  "version next_at fired_at error_at failures not_fired_at", Bool: "active", Bytes: "token_hash token state",
 			NotExported: "polling poll_again",
 		},
 		{
@@ -89,7 +89,7 @@ func workflowTables() []Table {
 			Int: "expires_at next_at failures error_at created_at", Bool: "registered", Bytes: "token_hash sealed", NotExported: "claimed_by claimed_until",
 		},
 		{Name: "app_calls", Key: "id", Text: "id workspace_id hook app account_id", Int: "received_at next_at failures", Bytes: "sealed"},
-		{Name: "occasions", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"},
+		{Name: "pending_triggers", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"},
 		{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"},
 		{
 			Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size",
@@ -103,11 +103,11 @@ func runTables() []Table {
 	return []Table{
 		{
 			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test draft",
-			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query started_by_type started_by_id started_by_name files",
+			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step concurrency_key payload headers query started_by_type started_by_id started_by_name files",
 		},
 		{
-			Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing blamed share_key waiting_step",
-			Int: "epoch wake_at ran logged crashes share_limit level", Bool: "turn", Cluster: "slot parked adrift",
+			Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing suspects concurrency_key waiting_step",
+			Int: "epoch wake_at execution_time log_bytes crashes concurrency_limit level", Bool: "admitted", Cluster: "slot throttled orphaned",
 		},
 		{
 			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev checkpoint_attempt", Bytes: "state",
@@ -118,7 +118,7 @@ func runTables() []Table {
 		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
 		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},
 		{Name: "step_chunks", Key: "run_id path number", Text: "run_id path", Int: "number", Bytes: "data"},
-		{Name: "run_remains", Key: "run_id", Text: "run_id"},
+		{Name: "purged_runs", Key: "run_id", Text: "run_id"},
 	}
 }
 
@@ -136,8 +136,8 @@ func eventTables() []Table {
 			Name: "deliveries", Key: "seq", Numbered: true, Text: "id workspace_id webhook_id event_id run_id status",
 			Int: "seq attempts next_at created_at finished_at",
 		},
-		{Name: "delivery_attempts", Key: "delivery_id attempt", Text: "delivery_id error answer", Int: "attempt at duration status"},
-		{Name: "idempotency", Key: "workspace_id route key_hash", Text: "workspace_id route key_hash", Int: "expires_at", Bytes: "fingerprint answer"},
+		{Name: "delivery_attempts", Key: "delivery_id attempt", Text: "delivery_id error response", Int: "attempt at duration status"},
+		{Name: "idempotency", Key: "workspace_id route key_hash", Text: "workspace_id route key_hash", Int: "expires_at", Bytes: "fingerprint response"},
 		{Name: "usage", Key: "workspace_id date", Text: "workspace_id date", Int: "requests runs_started runs_succeeded runs_failed runs_cancelled"},
 	}
 }
@@ -151,7 +151,7 @@ func stateTables() []Table {
 		},
 		{Name: "table_rows", Key: "table_id id", Text: "table_id id workspace_id unique_key data", Int: "size created_at updated_at"},
 		{Name: "table_index", Key: "table_id column_id value row_id", Text: "table_id column_id value row_id workspace_id"},
-		{Name: "table_remains", Key: "table_id column_id", Text: "table_id column_id"},
+		{Name: "purged_tables", Key: "table_id column_id", Text: "table_id column_id"},
 		{Name: "state_keys", Key: "workspace_id workflow_id name", Text: "workspace_id workflow_id name value files", Int: "size expires_at created_at updated_at"},
 		{Name: "state_usage", Key: "workspace_id", Text: "workspace_id", Int: "tables table_rows state_keys stored_bytes"},
 	}
@@ -180,11 +180,11 @@ func LeftOut() map[string]string {
 		"rate_windows":     "counts of the current minute",
 		"nodes":            "the nodes that share a database",
 		"workspace_load":   "the runs those nodes have in flight, which are none while they are stopped",
-		"couriers":         "which of those nodes serves which webhook",
-		"terms":            "which of those nodes is the leader",
+		"webhook_owners":   "which of those nodes sends the deliveries of which webhook",
+		"leaderships":      "which of those nodes is the leader",
 		"recovery":         "whether one database has crashed",
 		"files_place":      "where one installation has the bytes of files",
-		"blob_remains":     "bytes that one installation has yet to delete",
+		"purged_blobs":     "bytes that one installation has yet to delete",
 		"uploads":          "resumable uploads, which expire within a day",
 		"upload_parts":     "the bytes of those uploads",
 		"blobs":            "the bytes of files, which an archive has apart from the tables",

@@ -59,7 +59,7 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 }
 
 // triggerTables are the tables with rows of triggers, beside their recorded calls.
-var triggerTables = []string{"triggers", "occasions", "trigger_keys"}
+var triggerTables = []string{"triggers", "pending_triggers", "trigger_keys"}
 
 // deleteTriggerRows deletes rows of triggers.
 func deleteTriggerRows(tx *transaction, where string, args ...any) error {
@@ -117,13 +117,13 @@ func fire(tx *transaction, r run.Run, f run.Fire) error {
 		}
 	}
 	if f.NotFired != nil {
-		idle := &trigger.Note{At: f.At, Code: f.NotFired.Code, Message: f.NotFired.Message}
-		if err := noteTrigger(tx, trigger.Trigger{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, ID: r.Trigger.ID}, nil, idle); err != nil {
+		notFired := &trigger.Note{At: f.At, Code: f.NotFired.Code, Message: f.NotFired.Message}
+		if err := noteTrigger(tx, trigger.Trigger{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, ID: r.Trigger.ID}, nil, notFired); err != nil {
 			return err
 		}
 	}
 	if f.EventID != "" {
-		if err := execOne(tx, `DELETE FROM occasions WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3`, r.WorkflowID, r.Trigger.ID, f.EventID); err != nil {
+		if err := execOne(tx, `DELETE FROM pending_triggers WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3`, r.WorkflowID, r.Trigger.ID, f.EventID); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func claimTriggerKey(tx *transaction, r run.Run, f run.Fire) error {
 }
 
 const triggerColumns = `t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.version, t.active, t.next_at, t.fired_at, t.run_id,
-	t.error_at, t.error_code, t.error_text, t.failures, t.idle_at, t.idle_code, t.idle_text, t.token, t.state, t.subscription`
+	t.error_at, t.error_code, t.error_text, t.failures, t.not_fired_at, t.not_fired_code, t.not_fired_text, t.token, t.state, t.subscription`
 
 const selectTrigger = `SELECT ` + triggerColumns + ` FROM triggers t `
 
@@ -175,19 +175,19 @@ func scanTrigger(r database.Row) (trigger.Trigger, error) { return scanTriggerAn
 // scanTriggerAnd scans the columns of a trigger followed by others.
 func scanTriggerAnd(r database.Row, more ...any) (trigger.Trigger, error) {
 	var (
-		t                trigger.Trigger
-		failed, idle     trigger.Note
-		failedAt, idleAt *time.Time
+		t                    trigger.Trigger
+		failed, notFired     trigger.Note
+		failedAt, notFiredAt *time.Time
 	)
 	err := r.Scan(append([]any{
 		&t.WorkspaceID, &t.WorkflowID, &t.ID, &t.Type, &t.Version, &t.Active, &t.NextAt, &t.FiredAt, &t.RunID,
-		&failedAt, &failed.Code, &failed.Message, &t.Failures, &idleAt, &idle.Code, &idle.Message, &t.SealedToken, &t.State, &t.Subscription,
+		&failedAt, &failed.Code, &failed.Message, &t.Failures, &notFiredAt, &notFired.Code, &notFired.Message, &t.SealedToken, &t.State, &t.Subscription,
 	}, more...)...)
 	if failedAt != nil {
 		failed.At, t.Error = *failedAt, &failed
 	}
-	if idleAt != nil {
-		idle.At, t.NotFired = *idleAt, &idle
+	if notFiredAt != nil {
+		notFired.At, t.NotFired = *notFiredAt, &notFired
 	}
 	return t, err
 }
@@ -293,13 +293,13 @@ func (s *Store) PollNow(ctx context.Context, t trigger.Trigger, at time.Time) er
 }
 
 // NoteTrigger implements trigger.Store.
-func (s *Store) NoteTrigger(ctx context.Context, t trigger.Trigger, failed, idle *trigger.Note) error {
-	return s.write(ctx, func(tx *transaction) error { return noteTrigger(tx, t, failed, idle) })
+func (s *Store) NoteTrigger(ctx context.Context, t trigger.Trigger, failed, notFired *trigger.Note) error {
+	return s.write(ctx, func(tx *transaction) error { return noteTrigger(tx, t, failed, notFired) })
 }
 
 // noteTrigger records why a trigger failed or did not fire.
-func noteTrigger(tx *transaction, t trigger.Trigger, failed, idle *trigger.Note) error {
-	for column, n := range map[string]*trigger.Note{"error": failed, "idle": idle} {
+func noteTrigger(tx *transaction, t trigger.Trigger, failed, notFired *trigger.Note) error {
+	for column, n := range map[string]*trigger.Note{"error": failed, "not_fired": notFired} {
 		if n == nil {
 			continue
 		}

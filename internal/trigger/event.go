@@ -56,5 +56,5 @@ type PendingEventStore interface {
 	NextPendingEvent(ctx context.Context) (*time.Time, error)
 	// SettlePendingEvent postpones an event to next, or drops it if next is nil,
 	// and records why.
-	SettlePendingEvent(ctx context.Context, o PendingEvent, next *time.Time, idle Note) error
+	SettlePendingEvent(ctx context.Context, o PendingEvent, next *time.Time, notFired Note) error
 }

@@ -45,7 +45,7 @@ type InboxStore interface {
 	// SaveRequests stores calls of a trigger and deletes all but the newest atMost.
 	SaveRequests(ctx context.Context, of Trigger, requests []Request, atMost int) error
 	Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[Request], error)
-	NoteTrigger(ctx context.Context, of Trigger, failed, idle *Note) error
+	NoteTrigger(ctx context.Context, of Trigger, failed, notFired *Note) error
 }
 
 // Inbox buffers the latest calls and notes of hooks in memory. Under load most of

@@ -99,7 +99,7 @@ type Store interface {
 	// PollNow makes the poll of a trigger due, or due again if it is in progress.
 	PollNow(ctx context.Context, of Trigger, at time.Time) error
 	// NoteTrigger records the notes that are not nil.
-	NoteTrigger(ctx context.Context, of Trigger, failed, idle *Note) error
+	NoteTrigger(ctx context.Context, of Trigger, failed, notFired *Note) error
 	// RotateToken stores a new sealed token and its hash.
 	RotateToken(ctx context.Context, t Trigger, hash []byte, entry audit.Entry) (rotated bool, err error)
 }

@@ -72,7 +72,7 @@ func (l *load) awaitIdle() {
 // logLeftovers logs what has not ended.
 func (l *load) logLeftovers() {
 	for _, query := range []string{
-		`SELECT to_jsonb(q)::text FROM run_queue q`, `SELECT to_jsonb(n)::text FROM nodes n`, `SELECT to_jsonb(c)::text FROM couriers c`,
+		`SELECT to_jsonb(q)::text FROM run_queue q`, `SELECT to_jsonb(n)::text FROM nodes n`, `SELECT to_jsonb(o)::text FROM webhook_owners o`,
 		`SELECT to_jsonb(d)::text FROM deliveries d WHERE status = 'pending'`,
 		`SELECT to_jsonb(j)::text FROM stepmill_river.river_job j WHERE state <> 'completed'`,
 		`SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text`,

@@ -187,7 +187,7 @@ func TestQueueLimitAcrossNodes(t *testing.T) {
 	if n := c.number(`SELECT count(*) FROM runs`); n != limit+queue {
 		t.Errorf("%d runs are stored, want %d", n, limit+queue)
 	}
-	if n := c.number(`SELECT count(*) FROM run_queue WHERE parked`); n != queue {
+	if n := c.number(`SELECT count(*) FROM run_queue WHERE throttled`); n != queue {
 		t.Errorf("%d runs are queued, want %d", n, queue)
 	}
 	tables.CheckShared(t, c.db)

@@ -103,7 +103,7 @@ func TestKillDuringEventTriggers(t *testing.T) {
 			}
 			db := openTables(t, s.Dir)
 			awaitRuns(t, s, 2*tables.Number(t, db, `SELECT count(*) FROM runs WHERE workflow_id = $1`, source))
-			awaitNone(t, s.Dir, "occasions are pending", `SELECT count(*) FROM occasions`)
+			awaitNone(t, s.Dir, "events are pending", `SELECT count(*) FROM pending_triggers`)
 			s.Stop(t)
 			db = openCopy(t, s.Dir)
 			checkTables(t, db, "")

@@ -26,11 +26,11 @@ var invariants = map[string]string{
 		SELECT s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE r.status <> 'running' AND s.status IN ('running', 'waiting')`,
 	"the chunks of a state belong to a step that is open": `
 		SELECT c.run_id FROM step_chunks c LEFT JOIN steps s ON s.run_id = c.run_id AND s.path = c.path
-		LEFT JOIN run_remains m ON m.run_id = c.run_id WHERE m.run_id IS NULL AND (s.status IS NULL OR s.status NOT IN ('running', 'waiting'))`,
+		LEFT JOIN purged_runs m ON m.run_id = c.run_id WHERE m.run_id IS NULL AND (s.status IS NULL OR s.status NOT IN ('running', 'waiting'))`,
 	"a step that has settled has no checkpoint, and only one that has succeeded a state": `
 		SELECT run_id FROM steps WHERE status NOT IN ('running', 'waiting') AND (state IS NOT NULL AND status <> 'succeeded' OR checkpoint_attempt <> 0)`,
 	"a step belongs to a run, or to one that is being removed": `
-		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL AND s.run_id NOT IN (SELECT run_id FROM run_remains)`,
+		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL AND s.run_id NOT IN (SELECT run_id FROM purged_runs)`,
 	"a workflow has its current version": `
 		SELECT w.id FROM workflows w LEFT JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version WHERE v.version IS NULL`,
 	"a run is pinned to a version that exists": `
@@ -53,10 +53,10 @@ var invariants = map[string]string{
 		SELECT t.id FROM data_tables t WHERE row_count <> (SELECT count(*) FROM table_rows r WHERE r.table_id = t.id) OR row_bytes <> (SELECT coalesce(sum(size), 0) FROM table_rows r WHERE r.table_id = t.id)`,
 	"a row belongs to a table of its workspace, or to one that is being removed": `
 		SELECT r.id FROM table_rows r LEFT JOIN data_tables t ON t.id = r.table_id AND t.workspace_id = r.workspace_id
-		WHERE t.id IS NULL AND r.table_id NOT IN (SELECT table_id FROM table_remains WHERE column_id = '')`,
+		WHERE t.id IS NULL AND r.table_id NOT IN (SELECT table_id FROM purged_tables WHERE column_id = '')`,
 	"an index entry belongs to a row, or is being removed": `
 		SELECT i.row_id FROM table_index i LEFT JOIN table_rows r ON r.table_id = i.table_id AND r.id = i.row_id
-		WHERE r.id IS NULL AND i.table_id NOT IN (SELECT table_id FROM table_remains)`,
+		WHERE r.id IS NULL AND i.table_id NOT IN (SELECT table_id FROM purged_tables)`,
 	"a key belongs to a workflow that exists": `
 		SELECT k.name FROM state_keys k LEFT JOIN workflows w ON w.id = k.workflow_id AND w.workspace_id = k.workspace_id WHERE k.workflow_id <> '' AND w.id IS NULL`,
 	"an idempotency key is stored once": `
@@ -66,12 +66,12 @@ var invariants = map[string]string{
 // sharedInvariants hold where nodes share a database.
 var sharedInvariants = map[string]string{
 	"the load of a workspace counts its runs that have a slot, and those that wait for one": `
-		SELECT w.id || ': ' || coalesce(l.running, 0) || '/' || coalesce(l.parked, 0) || ', counted ' || count(*) FILTER (WHERE q.slot) || '/' || count(*) FILTER (WHERE q.parked)
+		SELECT w.id || ': ' || coalesce(l.running, 0) || '/' || coalesce(l.throttled, 0) || ', counted ' || count(*) FILTER (WHERE q.slot) || '/' || count(*) FILTER (WHERE q.throttled)
 		FROM workspaces w LEFT JOIN workspace_load l ON l.workspace_id = w.id LEFT JOIN run_queue q ON q.workspace_id = w.id
-		GROUP BY w.id, l.running, l.parked
-		HAVING coalesce(l.running, 0) <> count(*) FILTER (WHERE q.slot) OR coalesce(l.parked, 0) <> count(*) FILTER (WHERE q.parked)`,
+		GROUP BY w.id, l.running, l.throttled
+		HAVING coalesce(l.running, 0) <> count(*) FILTER (WHERE q.slot) OR coalesce(l.throttled, 0) <> count(*) FILTER (WHERE q.throttled)`,
 	"a run that a node executes has a slot, and one that waits for a slot has neither slot nor node": `
-		SELECT run_id FROM run_queue WHERE slot AND parked OR parked AND node IS NOT NULL OR executing IS NOT NULL AND NOT slot`,
+		SELECT run_id FROM run_queue WHERE slot AND throttled OR throttled AND node IS NOT NULL OR executing IS NOT NULL AND NOT slot`,
 }
 
 // Check checks the invariants of an embedded database.
@@ -111,8 +111,8 @@ func Queue(t testing.TB, db *sql.DB) string {
 	var out []string
 	for _, query := range []string{
 		`SELECT concat_ws(' ', 'queue', run_id, 'epoch', epoch, 'node', node, 'wake', to_timestamp(wake_at / 1000000), 'executing', executing, 'crashes', crashes,
-			CASE WHEN turn THEN 'turn' END, CASE WHEN slot THEN 'slot' END, CASE WHEN parked THEN 'parked' END) FROM run_queue ORDER BY run_id LIMIT 10`,
-		`SELECT concat_ws(' ', 'load', workspace_id, running, parked) FROM workspace_load`,
+			CASE WHEN admitted THEN 'admitted' END, CASE WHEN slot THEN 'slot' END, CASE WHEN throttled THEN 'throttled' END) FROM run_queue ORDER BY run_id LIMIT 10`,
+		`SELECT concat_ws(' ', 'load', workspace_id, running, throttled) FROM workspace_load`,
 		`SELECT concat_ws(' ', 'node', id, to_timestamp(expires_at / 1000000), dead) FROM nodes`,
 		`SELECT concat_ws(' ', 'job', id, state, args, scheduled_at, attempt, attempted_by) FROM stepmill_river.river_job WHERE state <> 'completed' ORDER BY id LIMIT 10`,
 		`SELECT concat_ws(' ', 'leader', leader_id, expires_at) FROM stepmill_river.river_leader`,

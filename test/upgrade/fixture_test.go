@@ -19,6 +19,8 @@ type fixture struct {
 	Asking   string            `json:"asking"`   // a run that waits for an approval
 	Waiting  string            `json:"waiting"`  // a run that waits for a time that has passed
 	Sleeping string            `json:"sleeping"` // a run that waits for a year
+	Holding  string            `json:"holding"`  // a run that waits for an approval and holds a concurrency limit of 1
+	Queued   string            `json:"queued"`   // a run that is queued behind it
 }
 
 type runBody struct {
@@ -63,6 +65,7 @@ func fill(t *testing.T, c *harness.Client) fixture {
 	f.Asking = start(t, c, flow.Step("ask", "flow.approval", `{"message": "Go on?"}`), usesSecret)
 	f.Waiting = start(t, c, flow.Wait("wait", "5s"), usesSecret)
 	f.Sleeping = start(t, c, flow.Wait("sleep", "8760h"), usesSecret)
+	f.Holding, f.Queued = fillLimit(t, c)
 	hooked := flow.Define(t, c, usesSecret)
 	c.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+hooked, map[string]any{"state": "active", "triggers": []any{
 		map[string]any{"id": "hook", "type": "webhook", "respond": "result", "verify": map[string]any{"scheme": "none"}},
@@ -72,11 +75,28 @@ func fill(t *testing.T, c *harness.Client) fixture {
 	return f
 }
 
+// fillLimit starts two runs of a workflow that allows one at a time.
+func fillLimit(t *testing.T, c *harness.Client) (holding, queued string) {
+	t.Helper()
+	limited := flow.Define(t, c, flow.Step("ask", "flow.approval", `{"message": "Next?"}`), usesSecret)
+	c.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+limited, map[string]any{"settings": map[string]any{"concurrency": map[string]any{"limit": 1, "key": "${{ trigger.payload.customer }}"}}})
+	holding = startOf(t, c, limited)
+	var run runBody
+	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+limited+"/runs", map[string]any{"payload": map[string]any{"customer": "acme"}}).Decode(t, &run)
+	return holding, run.ID
+}
+
 // start starts a run and waits until it waits.
 func start(t *testing.T, c *harness.Client, steps ...map[string]any) string {
 	t.Helper()
+	return startOf(t, c, flow.Define(t, c, steps...))
+}
+
+// startOf is like start for a workflow.
+func startOf(t *testing.T, c *harness.Client, workflow string) string {
+	t.Helper()
 	var run runBody
-	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+flow.Define(t, c, steps...)+"/runs", map[string]any{}).Decode(t, &run)
+	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": map[string]any{"customer": "acme"}}).Decode(t, &run)
 	harness.Eventually(t, "a run waits", func() bool {
 		var now struct {
 			Steps []struct{ Status string } `json:"steps"`
@@ -104,7 +124,17 @@ func (f fixture) check(t *testing.T, c *harness.Client) {
 	}
 	f.awaitEnd(t, c, again.ID, "failed")
 	c.Expect(t, http.StatusOK, "POST", fmt.Sprintf("/v1/runs/%s/steps/ask/resume", f.Asking), map[string]any{"approved": true})
-	for _, id := range []string{f.Asking, f.Waiting} {
+	ended := []string{f.Asking, f.Waiting}
+	if f.Queued != "" { // not in 0.2.0
+		if steps := f.run(t, c, f.Queued).Steps; len(steps) > 0 {
+			t.Errorf("the queued run has started: %+v", steps)
+		}
+		for _, id := range []string{f.Holding, f.Queued} {
+			approve(t, c, id)
+		}
+		ended = append(ended, f.Holding, f.Queued)
+	}
+	for _, id := range ended {
 		if got := f.awaitEnd(t, c, id, "succeeded").lastOutput(); got != secretOutput {
 			t.Errorf("run %s has the output %s, want %s", id, got, secretOutput)
 		}
@@ -117,6 +147,15 @@ func (f fixture) check(t *testing.T, c *harness.Client) {
 	if err != nil || response.Status != http.StatusOK {
 		t.Errorf("a call of the webhook trigger: %d %s %v", response.Status, response.Body, err)
 	}
+}
+
+// approve waits until a run asks and answers.
+func approve(t *testing.T, c *harness.Client, id string) {
+	t.Helper()
+	harness.Eventually(t, "run "+id+" asks", func() bool {
+		response, err := c.Do(t.Context(), "POST", "/v1/runs/"+id+"/steps/ask/resume", map[string]any{"approved": true})
+		return err == nil && response.Status == http.StatusOK
+	})
 }
 
 func (f fixture) run(t *testing.T, c *harness.Client, id string) (run runBody) {

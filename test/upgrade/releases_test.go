@@ -18,8 +18,10 @@ import (
 func TestMain(m *testing.M) { harness.Main(m) }
 
 // releases are the releases whose data is kept, with the commit of each, the oldest first.
+// schema-14 is no release, but the last commit before tables and columns were renamed.
 var releases = []struct{ name, commit string }{
 	{"0.2.0", "e1e901ca4244203e9632d8a151e9faa6f704a74e"},
+	{"schema-14", "8a48dc2e31181be2f586d9fb156444c5adb3b759"},
 }
 
 // build builds a release from the history of this repository and returns the binary.

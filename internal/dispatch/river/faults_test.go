@@ -354,7 +354,7 @@ func (n *node) check(t *testing.T) {
 			(SELECT 1 FROM steps s WHERE s.run_id = q.run_id AND s.awaits = 'answer' AND s.status = 'waiting')`,
 		"the load counts match the queue": `SELECT count(*) FROM workspace_load l WHERE
 			running <> (SELECT count(*) FROM run_queue q WHERE q.workspace_id = l.workspace_id AND q.slot) OR
-			parked <> (SELECT count(*) FROM run_queue q WHERE q.workspace_id = l.workspace_id AND q.parked)`,
+			throttled <> (SELECT count(*) FROM run_queue q WHERE q.workspace_id = l.workspace_id AND q.throttled)`,
 		"a run has one start and one end": `SELECT count(*) FROM runs r WHERE r.status <> 'running' AND
 			((SELECT count(*) FROM events e WHERE e.run_id = r.id AND e.type = 'run.started') <> 1 OR
 			(SELECT count(*) FROM events e WHERE e.run_id = r.id AND e.type <> 'run.started') <> 1)`,

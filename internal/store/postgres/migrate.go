@@ -22,6 +22,10 @@ var migrations embed.FS
 // versionTable records the migrations that were applied.
 const versionTable = "schema_versions"
 
+// lastRename is the last migration that takes away names which nodes of an older schema
+// use. Their statements fail after it, also those that renew their leases.
+const lastRename = 15
+
 // migrationLock is the advisory lock that nodes hold while they migrate.
 const migrationLock = 7_316_402_118
 
@@ -70,7 +74,7 @@ func migrateOwn(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	if have >= want {
 		return checkNotTooNew(ctx, db)
 	}
-	if err := checkOlderNodes(ctx, db); err != nil {
+	if err := checkOlderNodes(ctx, db, have); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.DuringMigration, "")
@@ -107,9 +111,10 @@ func checkNotTooNew(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// checkOlderNodes refuses to migrate a database while nodes use it whose release does
-// not support the new schema: only the previous release does, if it knows levels.
-func checkOlderNodes(ctx context.Context, db *sql.DB) error {
+// checkOlderNodes refuses to migrate a database of the given schema while nodes use it that
+// do not support the new one: only those of the previous release do, if it knows levels and
+// the migrations rename nothing.
+func checkOlderNodes(ctx context.Context, db *sql.DB, schema int64) error {
 	var hasNodes, hasLevels bool
 	err := db.QueryRowContext(ctx, `SELECT to_regclass('nodes') IS NOT NULL,
 		EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('nodes') AND attname = 'level' AND NOT attisdropped)`).Scan(&hasNodes, &hasLevels)
@@ -120,16 +125,20 @@ func checkOlderNodes(ctx context.Context, db *sql.DB) error {
 	if hasLevels {
 		level, steady = `level`, steady+` + COALESCE((SELECT correction FROM service_clock), 0)`
 	}
+	oldest := max(release.First, release.Number-1)
+	if schema < lastRename {
+		oldest = release.Number + 1 // none
+	}
 	var name, version string
 	err = db.QueryRowContext(ctx, `SELECT name, version FROM nodes WHERE NOT dead AND expires_at > `+steady+` AND `+level+` < $1 ORDER BY started_at LIMIT 1`,
-		max(release.First, release.Number-1)).Scan(&name, &version)
+		oldest).Scan(&name, &version)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
 	case err != nil:
 		return fmt.Errorf("list the nodes: %w", err)
 	}
-	return fmt.Errorf("the node %q still runs Stepmill %s, which cannot run beside %s: stop all nodes of that release, wait until their leases have expired, then start this one again; nothing was changed",
+	return fmt.Errorf("the node %q still runs Stepmill %s, which cannot run beside %s: stop all nodes that run it, wait until their leases have expired, then start this one again; nothing was changed",
 		name, version, release.Name(release.Number))
 }
 

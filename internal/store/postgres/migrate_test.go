@@ -140,6 +140,37 @@ func TestMigrateBesideOlderNodes(t *testing.T) {
 	}
 }
 
+// TestRenameBesideNodes checks that names are not taken away from a live node, whatever its
+// release.
+func TestRenameBesideNodes(t *testing.T) {
+	t.Parallel()
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
+	migrateTo(t, opts.URL, 14)
+	conn, err := pgx.Connect(t.Context(), opts.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(t.Context(), `INSERT INTO nodes (id, name, version, role, capacity, level, started_at, seen_at, expires_at)
+		VALUES ('node_1', 'web-1', 'devel', 'serve', 1, $1, 0, 0, (extract(epoch FROM now()) * 1000000)::bigint + 3600000000)`, release.Number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = postgres.Migrate(t.Context(), opts, river.Migrate)
+	if err == nil || !strings.Contains(err.Error(), `"web-1" still runs Stepmill devel`) {
+		t.Errorf("beside a live node: %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT turn FROM run_queue`); err != nil {
+		t.Errorf("the schema was migrated: %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), `UPDATE nodes SET expires_at = 1`); err != nil {
+		t.Fatal(err)
+	}
+	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // migrateTo applies the first migrations, as an earlier release did.
 func migrateTo(t *testing.T, url string, version int64) {
 	t.Helper()

@@ -127,7 +127,7 @@ func (db *DB) TerminateSessions(ctx context.Context, id string) error {
 }
 
 // Forget removes a dead node that owns nothing any more, so that another node can
-// become the leader without waiting for the end of its term. It calls releaseJobs
+// become the leader without waiting for the end of its lease. It calls releaseJobs
 // in the same transaction. It reports whether there was such a node, or webhooks
 // that it served.
 func (db *DB) Forget(ctx context.Context, id string, releaseJobs func(ctx context.Context, tx pgx.Tx, node string) error) (removed bool, err error) {
@@ -136,9 +136,9 @@ func (db *DB) Forget(ctx context.Context, id string, releaseJobs func(ctx contex
 		if err := releaseJobs(ctx, tx, id); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1`+dead+` RETURNING 1), t AS (DELETE FROM terms WHERE holder = $1`+dead+`),
+		return tx.QueryRow(ctx, `WITH w AS (DELETE FROM webhook_owners WHERE node = $1`+dead+` RETURNING 1), l AS (DELETE FROM leaderships WHERE holder = $1`+dead+`),
 			n AS (DELETE FROM nodes WHERE id = $1 AND dead RETURNING 1), told AS (SELECT pg_notify($2, $3))
-			SELECT EXISTS (SELECT 1 FROM c UNION ALL SELECT 1 FROM n) FROM told`, id, channel, id+"\n"+string(Deliverable)).Scan(&removed)
+			SELECT EXISTS (SELECT 1 FROM w UNION ALL SELECT 1 FROM n) FROM told`, id, channel, id+"\n"+string(Deliverable)).Scan(&removed)
 	})
 	return removed && err == nil, err
 }
@@ -178,12 +178,12 @@ func (db *DB) OldestNode(ctx context.Context) (workflow.OldestNode, error) {
 
 // TryLead reports whether this node is the leader for the given time. The result
 // is a hint: the leader's work must be safe if two nodes do it.
-func (db *DB) TryLead(ctx context.Context, term, id string, life time.Duration) (bool, error) {
+func (db *DB) TryLead(ctx context.Context, leadership, id string, duration time.Duration) (bool, error) {
 	var mine bool
-	err := db.reserve.QueryRow(ctx, `INSERT INTO terms AS t (name, holder, until) VALUES ($1, $2, $4::bigint + $3)
+	err := db.reserve.QueryRow(ctx, `INSERT INTO leaderships AS l (name, holder, until) VALUES ($1, $2, $4::bigint + $3)
 		ON CONFLICT (name) DO UPDATE SET
-			holder = CASE WHEN t.holder = $2 OR t.until < $4 THEN $2 ELSE t.holder END,
-			until = CASE WHEN t.holder = $2 OR t.until < $4 THEN excluded.until ELSE t.until END
-		RETURNING holder = $2`, term, id, life.Microseconds(), clock.Steady().UnixMicro()).Scan(&mine)
+			holder = CASE WHEN l.holder = $2 OR l.until < $4 THEN $2 ELSE l.holder END,
+			until = CASE WHEN l.holder = $2 OR l.until < $4 THEN excluded.until ELSE l.until END
+		RETURNING holder = $2`, leadership, id, duration.Microseconds(), clock.Steady().UnixMicro()).Scan(&mine)
 	return mine, err
 }

@@ -68,11 +68,11 @@ func TestHeartbeats(t *testing.T) {
 	if err != nil || len(alive) != 1 || alive[0].ID != "a" || alive[0].Name != "a machine" {
 		t.Errorf("alive: %+v, %v", alive, err)
 	}
-	exec(t, db, `INSERT INTO couriers (webhook_id, node) VALUES ('w', 'b'), ('v', 'a')`)
+	exec(t, db, `INSERT INTO webhook_owners (webhook_id, node) VALUES ('w', 'b'), ('v', 'a')`)
 	if removed, err := db.Forget(t.Context(), "b", river.ReleaseJobs); err != nil || !removed {
 		t.Fatal(removed, err)
 	}
-	if n := number(t, db, `SELECT count(*) FROM couriers`); n != 1 {
+	if n := number(t, db, `SELECT count(*) FROM webhook_owners`); n != 1 {
 		t.Errorf("%d webhooks are owned", n)
 	}
 	if b := beat(t, db, "b", time.Minute); b.Dead || b.Nodes != 2 {

@@ -37,7 +37,7 @@ func checkPlans(t *testing.T, texts map[string]bool) {
 	t.Helper()
 	conn := connect(t, newDatabase(t))
 	for _, text := range []string{
-		`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, slot, share_key)
+		`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, slot, concurrency_key)
 			SELECT 'run_' || n, 'ws', 'wf', 1, 'node', n, true, 'k' FROM generate_series(1, 1000) n`,
 		`DELETE FROM run_queue`, `VACUUM ANALYZE run_queue`, `SET plan_cache_mode = force_generic_plan`,
 	} {

@@ -66,5 +66,5 @@ func (db *DB) Resequence(c database.Conn, table string, last int64) error {
 
 // AfterImport implements store.Mover. It marks the runs as having no job yet.
 func (db *DB) AfterImport(c database.Conn) error {
-	return c.Do(`UPDATE run_queue SET adrift = true WHERE turn`)
+	return c.Do(`UPDATE run_queue SET orphaned = true WHERE admitted`)
 }

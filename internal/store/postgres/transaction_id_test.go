@@ -30,7 +30,7 @@ func TestReusedTransactionID(t *testing.T) {
 		if reused { // the retry does nothing
 			return nil
 		}
-		if _, err := c.Exec(`INSERT INTO terms (name, holder, until) VALUES ('lost', 'a', 1)`); err != nil {
+		if _, err := c.Exec(`INSERT INTO leaderships (name, holder, until) VALUES ('lost', 'a', 1)`); err != nil {
 			return err
 		}
 		var id int64
@@ -44,7 +44,7 @@ func TestReusedTransactionID(t *testing.T) {
 	})
 	there := 0
 	if err := db.Read(t.Context(), func(c database.Conn) error {
-		return c.Query(`SELECT count(*) FROM terms WHERE name = 'lost'`, nil, func(r database.Row) error { return r.Scan(&there) })
+		return c.Query(`SELECT count(*) FROM leaderships WHERE name = 'lost'`, nil, func(r database.Row) error { return r.Scan(&there) })
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func commitUntilID(t *testing.T, url string, number int64) bool {
 	defer conn.Close(ctx)
 	for range 1000 {
 		var id int64
-		if err := conn.QueryRow(ctx, `INSERT INTO terms (name, holder, until) VALUES (gen_random_uuid()::text, 'b', 1) RETURNING pg_current_xact_id()::text::bigint`).Scan(&id); err != nil {
+		if err := conn.QueryRow(ctx, `INSERT INTO leaderships (name, holder, until) VALUES (gen_random_uuid()::text, 'b', 1) RETURNING pg_current_xact_id()::text::bigint`).Scan(&id); err != nil {
 			t.Fatal(err)
 		}
 		if id >= number {

@@ -215,7 +215,7 @@ func TestQueryPlansOfWaitingRuns(t *testing.T) {
 		}
 		shared := 0
 		for _, plan := range d.plans {
-			if strings.Contains(plan, "run_queue_by_share (workflow_id=? AND share_key=? AND turn=?)") {
+			if strings.Contains(plan, "run_queue_by_concurrency_key (workflow_id=? AND concurrency_key=? AND admitted=?)") {
 				shared++
 			}
 			if strings.Contains(plan, "SCAN") || strings.Contains(plan, "runs_by_workspace") || strings.Contains(plan, "run_queue_by_workflow") {

@@ -174,7 +174,7 @@ func (m *clusterNode) claim(ctx context.Context, j job) (run.Wake, run.Claimed, 
 func (tm *cluster) load(t *testing.T, workspaceID string) (running, throttled int) {
 	t.Helper()
 	return tm.count(t, `SELECT COALESCE(sum(running), 0)::bigint FROM workspace_load WHERE workspace_id = $1`, workspaceID),
-		tm.count(t, `SELECT COALESCE(sum(parked), 0)::bigint FROM workspace_load WHERE workspace_id = $1`, workspaceID)
+		tm.count(t, `SELECT COALESCE(sum(throttled), 0)::bigint FROM workspace_load WHERE workspace_id = $1`, workspaceID)
 }
 
 // checkLoad checks the recorded load of a workspace, and that it matches the
@@ -185,7 +185,7 @@ func (tm *cluster) checkLoad(t *testing.T, workspaceID string, running, throttle
 	equal(t, "running and throttled", [2]int{gotRunning, gotThrottled}, [2]int{running, throttled})
 	equal(t, "slots and throttled runs in the queue", [2]int{
 		tm.count(t, `SELECT count(*) FROM run_queue WHERE workspace_id = $1 AND slot`, workspaceID),
-		tm.count(t, `SELECT count(*) FROM run_queue WHERE workspace_id = $1 AND parked`, workspaceID),
+		tm.count(t, `SELECT count(*) FROM run_queue WHERE workspace_id = $1 AND throttled`, workspaceID),
 	}, [2]int{running, throttled})
 }
 

@@ -57,7 +57,7 @@ func testQueueFull(t *testing.T, tm *cluster) {
 	wf := tm.workflow(t, ws.ID)
 	start := newStart(t, wf, "node_1")
 	most := start.Plan.Limits().QueuedRuns
-	tm.exec(t, `INSERT INTO workspace_load (workspace_id, running, parked) VALUES ($1, 2, $2)`, ws.ID, most-1)
+	tm.exec(t, `INSERT INTO workspace_load (workspace_id, running, throttled) VALUES ($1, 2, $2)`, ws.ID, most-1)
 	returns(tm.StartRun(t.Context(), start))(t, "the last run that fits", true)
 	rejected := newStart(t, wf, "node_1")
 	if _, err := tm.StartRun(t.Context(), rejected); !errors.Is(err, run.ErrQueueFull) {
@@ -106,8 +106,8 @@ func testClaims(t *testing.T, tm *cluster) {
 		tm.checkLoad(t, ws.ID, 2, 1)
 		waits := run.Wake{RunID: r.ID, Epoch: 1}
 		claim(second, job{wake: waits}, run.ClaimStale)
-		tm.exec(t, `UPDATE run_queue SET parked = false WHERE run_id = $1`, r.ID)
-		tm.exec(t, `UPDATE workspace_load SET parked = 0 WHERE workspace_id = $1`, ws.ID)
+		tm.exec(t, `UPDATE run_queue SET throttled = false WHERE run_id = $1`, r.ID)
+		tm.exec(t, `UPDATE workspace_load SET throttled = 0 WHERE workspace_id = $1`, ws.ID)
 		claim(second, job{wake: waits}, run.ClaimThrottled)
 		tm.checkLoad(t, ws.ID, 2, 1)
 	})

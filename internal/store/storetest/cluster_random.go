@@ -291,7 +291,7 @@ func (g *simulation) check(t *testing.T) {
 	for _, j := range g.jobs(t) {
 		jobs[run.Lease{RunID: j.wake.RunID, Epoch: j.wake.Epoch}] = true
 	}
-	for _, at := range collect(t, g.harness, `SELECT run_id, epoch, COALESCE(node, ''), slot, parked, turn FROM run_queue`, nil,
+	for _, at := range collect(t, g.harness, `SELECT run_id, epoch, COALESCE(node, ''), slot, throttled, admitted FROM run_queue`, nil,
 		func(r database.Row) (p queueState, err error) {
 			err = r.Scan(&p.RunID, &p.Epoch, &p.node, &p.slot, &p.throttled, &p.admitted)
 			return p, err

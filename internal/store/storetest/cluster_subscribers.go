@@ -24,7 +24,7 @@ func testSubscriberCache(t *testing.T, tm *cluster) {
 		for _, m := range []*clusterNode{second, first, second} {
 			r := m.start(t, wf, m.node)
 			equal(t, what+": deliveries", tm.count(t, `SELECT count(*) FROM deliveries WHERE run_id = $1`, r.ID), deliveries)
-			equal(t, what+": pending events", tm.count(t, `SELECT count(*) FROM occasions o JOIN events e ON e.id = o.event_id WHERE e.run_id = $1`, r.ID), pendingEvents)
+			equal(t, what+": pending events", tm.count(t, `SELECT count(*) FROM pending_triggers p JOIN events e ON e.id = p.event_id WHERE e.run_id = $1`, r.ID), pendingEvents)
 			returns(m.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)))(t, "finish", true)
 		}
 	}

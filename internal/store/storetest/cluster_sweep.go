@@ -39,14 +39,14 @@ func testSweep(t *testing.T, tm *cluster) {
 
 	t.Run("wrong counts", func(t *testing.T) {
 		returns(first.Recount(ctx, ws.ID))(t, "right", false)
-		tm.exec(t, `UPDATE workspace_load SET running = 7, parked = 9 WHERE workspace_id = $1`, ws.ID)
+		tm.exec(t, `UPDATE workspace_load SET running = 7, throttled = 9 WHERE workspace_id = $1`, ws.ID)
 		returns(first.Recount(ctx, ws.ID))(t, "wrong", true)
 		tm.checkLoad(t, ws.ID, 2, 1)
 	})
 	t.Run("runs of unknown nodes", func(t *testing.T) {
 		equal(t, "unknown nodes", must(first.UnknownNodes(ctx))(t), nil)
 		lost := tm.start(t, tm.workflow(t, tm.workspace(t).ID), "node_lost")
-		tm.exec(t, `INSERT INTO couriers (webhook_id, node) VALUES ('wh_1', 'node_other')`)
+		tm.exec(t, `INSERT INTO webhook_owners (webhook_id, node) VALUES ('wh_1', 'node_other')`)
 		equal(t, "unknown nodes", must(first.UnknownNodes(ctx))(t), []string{"node_lost", "node_other"})
 		count, _, err := first.TakeOver(ctx, "node_lost", true)
 		if err != nil || count != 1 || tm.queue(t, lost.ID).Node != nil {
@@ -102,7 +102,7 @@ func testSweepImported(t *testing.T, tm *cluster) {
 		tm.start(t, wf, "")
 	}
 	tm.exec(t, `DELETE FROM handed`)
-	tm.exec(t, `UPDATE run_queue SET adrift = true, wake_at = CASE WHEN substr(run_id, length(run_id)) < 'c' THEN $1::bigint ELSE $2::bigint END`, clock.Now().Add(-time.Minute), later())
+	tm.exec(t, `UPDATE run_queue SET orphaned = true, wake_at = CASE WHEN substr(run_id, length(run_id)) < 'c' THEN $1::bigint ELSE $2::bigint END`, clock.Now().Add(-time.Minute), later())
 	total := 0
 	for more := true; more; {
 		n, again, _, err := tm.nodes[0].Sweep(ctx)
@@ -113,5 +113,5 @@ func testSweepImported(t *testing.T, tm *cluster) {
 	}
 	equal(t, "found", total, runs)
 	equal(t, "jobs", len(tm.jobs(t)), runs)
-	equal(t, "still marked as imported", tm.count(t, `SELECT count(*) FROM run_queue WHERE adrift`), 0)
+	equal(t, "still marked as imported", tm.count(t, `SELECT count(*) FROM run_queue WHERE orphaned`), 0)
 }

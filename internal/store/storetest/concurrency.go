@@ -29,7 +29,7 @@ func (w *harness) startLimited(t *testing.T, of workflow.Workflow, key string, l
 // admittedRuns lists the admitted runs of a workflow.
 func (w *harness) admittedRuns(t *testing.T, of workflow.Workflow) []string {
 	t.Helper()
-	return collect(t, w, `SELECT run_id FROM run_queue WHERE workflow_id = $1 AND turn ORDER BY run_id`, []any{of.ID}, text)
+	return collect(t, w, `SELECT run_id FROM run_queue WHERE workflow_id = $1 AND admitted ORDER BY run_id`, []any{of.ID}, text)
 }
 
 func (w *harness) checkAdmitted(t *testing.T, what string, of workflow.Workflow, want ...run.Run) {

@@ -65,11 +65,11 @@ func testRunState(t *testing.T, w *harness) {
 
 	t.Run("the execution time of steps", func(t *testing.T) {
 		r := w.start(t, wf, "node_1")
-		equal(t, "at first", found(w.Snapshot(ctx, r.ID))(t).Ran, 0)
-		returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Ran: time.Second}))(t, "commit", true)
-		equal(t, "after a commit", found(w.Snapshot(ctx, r.ID))(t).Ran, time.Second)
-		returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2, Ran: time.Hour + time.Nanosecond, Release: true, WakeAt: clock.Now()}))(t, "release", true)
-		equal(t, "after it was given back", found(w.Snapshot(ctx, r.ID))(t).Ran, time.Hour+time.Nanosecond)
+		equal(t, "at first", found(w.Snapshot(ctx, r.ID))(t).ExecutionTime, 0)
+		returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, ExecutionTime: time.Second}))(t, "commit", true)
+		equal(t, "after a commit", found(w.Snapshot(ctx, r.ID))(t).ExecutionTime, time.Second)
+		returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2, ExecutionTime: time.Hour + time.Nanosecond, Release: true, WakeAt: clock.Now()}))(t, "release", true)
+		equal(t, "after it was released", found(w.Snapshot(ctx, r.ID))(t).ExecutionTime, time.Hour+time.Nanosecond)
 	})
 
 	t.Run("the steps that a retry reuses", func(t *testing.T) {

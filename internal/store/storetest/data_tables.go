@@ -128,7 +128,7 @@ func testInsertTable(t *testing.T, w *harness) {
 	equal(t, "audit entries", w.actions(t, ws, made.ID), []string{"table.deleted", "table.created"})
 	w.table(t, ws, "customers") // the name is free again
 	w.purgeTables(t)
-	for _, of := range []string{"table_rows", "table_index", "table_remains"} {
+	for _, of := range []string{"table_rows", "table_index", "purged_tables"} {
 		equal(t, "left in "+of, w.count(t, `SELECT count(*) FROM `+of+` WHERE table_id = $1`, made.ID), 0)
 	}
 }

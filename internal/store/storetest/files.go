@@ -70,7 +70,7 @@ func (w *harness) checkFiles(t *testing.T, workspaceID string) {
 		"blobs with the wrong number of files":   `SELECT count(*) FROM file_blobs b WHERE workspace_id = $1 AND (files <> (SELECT count(*) FROM files f WHERE f.blob_id = b.id) OR files = 0)`,
 		"references to files that do not exist":  `SELECT count(*) FROM file_refs WHERE workspace_id = $1 AND file_id NOT IN (SELECT id FROM files)`,
 		"files without bytes":                    `SELECT count(*) FROM files WHERE workspace_id = $1 AND blob_id NOT IN (SELECT id FROM file_blobs)`,
-		"blobs in use whose bytes are deleted":   `SELECT count(*) FROM file_blobs WHERE workspace_id = $1 AND id IN (SELECT id FROM blob_remains)`,
+		"blobs in use whose bytes are deleted":   `SELECT count(*) FROM file_blobs WHERE workspace_id = $1 AND id IN (SELECT id FROM purged_blobs)`,
 	} {
 		equal(t, what, w.count(t, query, workspaceID), 0)
 	}
@@ -79,7 +79,7 @@ func (w *harness) checkFiles(t *testing.T, workspaceID string) {
 // abandoned reports whether the bytes of a blob are to be deleted.
 func (w *harness) abandoned(t *testing.T, id blob.ID) bool {
 	t.Helper()
-	return w.count(t, `SELECT count(*) FROM blob_remains WHERE id = $1`, string(id)) == 1
+	return w.count(t, `SELECT count(*) FROM purged_blobs WHERE id = $1`, string(id)) == 1
 }
 
 func (w *harness) sweepFiles(t *testing.T, now time.Time) (removed int) {

@@ -110,7 +110,7 @@ func transfer(t *testing.T, from, to *harness, now time.Time) {
 }
 
 // releasedColumns change when an import releases runs.
-var releasedColumns = []string{"epoch", "node", "wake_at", "executing", "crashes", "blamed"}
+var releasedColumns = []string{"epoch", "node", "wake_at", "executing", "crashes", "suspects"}
 
 // contents returns the rows of all tables, without what an import changes.
 func (w *harness) contents(t *testing.T) map[string][][]any {

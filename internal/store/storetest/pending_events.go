@@ -91,7 +91,7 @@ func testPendingEventSettled(t *testing.T, w *harness, chain workflow.Workflow, 
 		return ok, err
 	})
 	equal(t, "winners", won, 1)
-	equal(t, "left", w.count(t, `SELECT count(*) FROM occasions WHERE workflow_id = $1`, chain.ID), 0)
+	equal(t, "left", w.count(t, `SELECT count(*) FROM pending_triggers WHERE workflow_id = $1`, chain.ID), 0)
 	equal(t, "runs", w.count(t, `SELECT count(*) FROM runs WHERE workflow_id = $1`, chain.ID), 1)
 	was := w.trigger(t, chain, "a")
 	if err := w.SettlePendingEvent(ctx, one, nil, trigger.Note{At: clock.Now(), Code: "late", Message: "Late."}); err != nil {
@@ -103,7 +103,7 @@ func testPendingEventSettled(t *testing.T, w *harness, chain workflow.Workflow, 
 func testUnsubscribed(t *testing.T, w *harness, source, chain workflow.Workflow) {
 	w.start(t, source, "")
 	count := func() int {
-		return w.count(t, `SELECT count(*) FROM occasions WHERE workflow_id = $1`, chain.ID)
+		return w.count(t, `SELECT count(*) FROM pending_triggers WHERE workflow_id = $1`, chain.ID)
 	}
 	equal(t, "before", count(), 1)
 	change := withNewTriggers(chain, workflow.Active, scheduled("a", "1", clock.Now()))

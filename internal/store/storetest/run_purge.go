@@ -81,7 +81,7 @@ func testPurgeRuns(t *testing.T, w *harness) {
 		equal(t, "steps", w.count(t, `SELECT count(*) FROM steps`), 3*len(ages))
 		equal(t, "attempts", w.count(t, `SELECT count(*) FROM step_attempts`), 0)
 		equal(t, "queue", w.count(t, `SELECT count(*) FROM run_queue`), len(ages))
-		equal(t, "remains", w.count(t, `SELECT count(*) FROM run_remains`), 0)
+		equal(t, "remains", w.count(t, `SELECT count(*) FROM purged_runs`), 0)
 	})
 	t.Run("again", func(t *testing.T) {
 		rows := w.count(t, purgedRows)
@@ -135,9 +135,9 @@ func testPurgeLarge(t *testing.T, w *harness) {
 		empty(w.Runs(ctx, wf.WorkspaceID, wf.ID, "", fullPage))(t, "runs")
 		return more, err
 	})
-	equal(t, "remains", w.count(t, `SELECT count(*) FROM run_remains WHERE run_id = $1`, id), 1)
+	equal(t, "remains", w.count(t, `SELECT count(*) FROM purged_runs WHERE run_id = $1`, id), 1)
 	purgeAll(t, w, 100, func() (bool, error) { return w.PurgeRemains(ctx, 100) })
-	for _, table := range []string{"steps", "step_attempts", "run_remains"} {
+	for _, table := range []string{"steps", "step_attempts", "purged_runs"} {
 		equal(t, "left in "+table, w.count(t, `SELECT count(*) FROM `+table+` WHERE run_id = $1`, id), 0)
 	}
 }

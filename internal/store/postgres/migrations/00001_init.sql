@@ -5,9 +5,9 @@
 CREATE TABLE installation (
     id                 BIGINT           PRIMARY KEY CHECK (id = 1),
     first_workspace_id TEXT COLLATE "C" NOT NULL,
-    key_check          BYTEA            NOT NULL, -- tells which master key seals this store
+    key_check          BYTEA            NOT NULL, -- shows whether a master key is the one that seals this database
     created_at         BIGINT           NOT NULL,
-    importing          TEXT COLLATE "C" -- the import that fills the tables; NULL: they are whole
+    importing          TEXT COLLATE "C" -- the import that is filling the tables; NULL: none
 );
 
 CREATE TABLE workspaces (
@@ -18,8 +18,7 @@ CREATE TABLE workspaces (
     data_key            BYTEA            NOT NULL, -- wrapped by the master key
     created_at          BIGINT           NOT NULL,
     updated_at          BIGINT           NOT NULL,
-    -- What the workspace holds, kept beside the rows themselves so that a limit
-    -- is checked without counting them.
+    -- Counters for the limits of the plan, so that no rows are counted.
     workflows           BIGINT           NOT NULL DEFAULT 0,
     webhooks            BIGINT           NOT NULL DEFAULT 0,
     api_keys            BIGINT           NOT NULL DEFAULT 0,
@@ -43,8 +42,8 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_live ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
 
--- People: users, their membership of workspaces, where they are signed in, and
--- the links that let somebody in once.
+-- People: users, their memberships, sessions, invitations, and sign-in links that work
+-- once.
 CREATE TABLE users (
     id         TEXT COLLATE "C" PRIMARY KEY,
     email      TEXT COLLATE "C" NOT NULL UNIQUE, -- in lower case
@@ -68,7 +67,7 @@ CREATE TABLE sessions (
     id           TEXT COLLATE "C" PRIMARY KEY,
     hash         BYTEA            NOT NULL UNIQUE, -- SHA-256 of the token
     user_id      TEXT COLLATE "C" NOT NULL,
-    workspace_id TEXT COLLATE "C" NOT NULL,        -- the one it acts in
+    workspace_id TEXT COLLATE "C" NOT NULL,        -- the workspace in use
     created_at   BIGINT           NOT NULL,
     seen_at      BIGINT           NOT NULL,
     expires_at   BIGINT           NOT NULL,
@@ -92,7 +91,7 @@ CREATE UNIQUE INDEX invitations_by_email ON invitations (workspace_id, email);
 CREATE TABLE tickets (
     hash       BYTEA            PRIMARY KEY, -- SHA-256 of the token in the link
     kind       TEXT COLLATE "C" NOT NULL,    -- welcome or reset
-    user_id    TEXT COLLATE "C" NOT NULL,    -- '': of nobody yet
+    user_id    TEXT COLLATE "C" NOT NULL,    -- '': a link for the first user
     created_at BIGINT           NOT NULL,
     expires_at BIGINT           NOT NULL
 );
@@ -145,17 +144,17 @@ CREATE TABLE workflows (
     revision     BIGINT           NOT NULL, -- grows with every change
     created_at   BIGINT           NOT NULL,
     updated_at   BIGINT           NOT NULL,
-    deleted_at   BIGINT, -- set: gone for everybody, rows are being purged
+    deleted_at   BIGINT, -- set: deleted, and its rows are being purged
     layout       TEXT COLLATE "C" NOT NULL,
-    source       TEXT COLLATE "C", -- the YAML that somebody wrote for it
-    source_stale BOOLEAN          NOT NULL DEFAULT FALSE, -- it says something else by now
+    source       TEXT COLLATE "C", -- the YAML that a person wrote
+    source_stale BOOLEAN          NOT NULL DEFAULT FALSE, -- the definition has changed since
     pinned       TEXT COLLATE "C" NOT NULL DEFAULT '{}' -- sample outputs of steps
 );
 CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_deleted ON workflows (id) WHERE deleted_at IS NOT NULL;
 
--- The triggers of all workflows, in step with their current definitions.
+-- The triggers in the current definitions of workflows.
 CREATE TABLE triggers (
     workflow_id   TEXT COLLATE "C" NOT NULL,
     trigger_id    TEXT COLLATE "C" NOT NULL,
@@ -163,27 +162,27 @@ CREATE TABLE triggers (
     type          TEXT COLLATE "C" NOT NULL,
     version       BIGINT           NOT NULL, -- of the workflow
     active        BOOLEAN          NOT NULL, -- whether the workflow is
-    next_at       BIGINT,                    -- when it fires next; NULL: not by time, or not active
+    next_at       BIGINT,                    -- when it is due; NULL: it does not depend on time, or is not active
     fired_at      BIGINT,
-    run_id        TEXT COLLATE "C",          -- that it started last
+    run_id        TEXT COLLATE "C",          -- the run that it started last
     error_at      BIGINT,
     error_code    TEXT COLLATE "C",
     error_text    TEXT COLLATE "C",
     failures      BIGINT           NOT NULL DEFAULT 0, -- in a row
-    idle_at       BIGINT,                    -- when it last did not fire, and why
+    idle_at       BIGINT,                    -- since 00015: not_fired_at, not_fired_code, not_fired_text
     idle_code     TEXT COLLATE "C",
     idle_text     TEXT COLLATE "C",
-    token_hash    BYTEA,                     -- of the secret part of its address
+    token_hash    BYTEA,                     -- of the secret part of its URL
     token         BYTEA,                     -- sealed
-    spec          TEXT COLLATE "C" NOT NULL, -- as it is written in the definition
-    state         BYTEA,                     -- how far it has come
+    spec          TEXT COLLATE "C" NOT NULL, -- its part of the definition, as JSON
+    state         BYTEA,                     -- what it remembers between polls, such as a cursor
     PRIMARY KEY (workflow_id, trigger_id)
 );
 CREATE INDEX triggers_due ON triggers (type, next_at) WHERE next_at IS NOT NULL;
 CREATE UNIQUE INDEX triggers_by_token ON triggers (token_hash) WHERE token_hash IS NOT NULL;
 CREATE INDEX triggers_of_events ON triggers (workspace_id, active) WHERE type = 'event';
 
--- What a trigger is to start a run for: the event of another workflow.
+-- Events for which an event trigger has yet to start a run. Since 00015: pending_triggers.
 CREATE TABLE occasions (
     workflow_id  TEXT COLLATE "C" NOT NULL,
     trigger_id   TEXT COLLATE "C" NOT NULL,
@@ -195,7 +194,7 @@ CREATE TABLE occasions (
 CREATE INDEX occasions_due ON occasions (next_at, event_id);
 CREATE INDEX occasions_by_event ON occasions (event_id);
 
--- Keys of calls that started a run, so that the same call does so once.
+-- Deduplication keys of calls that started a run.
 CREATE TABLE trigger_keys (
     workflow_id TEXT COLLATE "C" NOT NULL,
     trigger_id  TEXT COLLATE "C" NOT NULL,
@@ -232,52 +231,52 @@ CREATE TABLE runs (
     retry_of         TEXT COLLATE "C",
     parent_run       TEXT COLLATE "C", -- the run whose step started this one
     parent_step      TEXT COLLATE "C",
-    parent_waits     BOOLEAN,                             -- whether that step waits for the end
-    depth            BIGINT           NOT NULL DEFAULT 0, -- how many runs stand above it
-    share_key        TEXT COLLATE "C",                    -- the places it shares with other runs
-    test             BOOLEAN          NOT NULL DEFAULT false, -- somebody tried its trigger out
-    draft            BOOLEAN          NOT NULL DEFAULT false, -- what it executes is in run_drafts
+    parent_waits     BOOLEAN,                             -- whether that step waits for this run to end
+    depth            BIGINT           NOT NULL DEFAULT 0, -- the number of runs above it: its parent, the parent of that and so on
+    share_key        TEXT COLLATE "C",                    -- since 00015: concurrency_key
+    test             BOOLEAN          NOT NULL DEFAULT false, -- a person started it to test a trigger
+    draft            BOOLEAN          NOT NULL DEFAULT false, -- its definition is in run_drafts
     payload          TEXT COLLATE "C" NOT NULL,
-    headers          TEXT COLLATE "C",                        -- what came with the call of a webhook
+    headers          TEXT COLLATE "C",                        -- of the request to a webhook trigger
     query            TEXT COLLATE "C"
 );
 CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
 CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run IS NOT NULL;
 CREATE INDEX runs_by_workspace ON runs (workspace_id, id);
--- Runs that are not finished are found through run_queue: a run enters this
--- index once, when its status is final.
+-- Runs that are not finished are found through run_queue, so that a run enters this index
+-- only once, when it ends.
 CREATE INDEX runs_finished ON runs (workflow_id, status, id) WHERE status <> 'running';
--- Those that somebody looks for among many that went well.
+-- The few that people look for among many that succeeded.
 CREATE INDEX runs_unsuccessful ON runs (workspace_id, status, id) WHERE status IN ('failed', 'cancelled');
 
--- One narrow row per run that is not finished, and nothing else: this is the
--- table that changes all the time.
+-- One narrow row for each unfinished run. Rows here change with every commit of a run, so
+-- what is large or seldom changes is in runs. 00015 renames columns.
 CREATE TABLE run_queue (
     run_id       TEXT COLLATE "C" PRIMARY KEY,
     workspace_id TEXT COLLATE "C" NOT NULL,
     workflow_id  TEXT COLLATE "C" NOT NULL,
     epoch        BIGINT           NOT NULL,
-    node         TEXT COLLATE "C",                    -- who holds the run; NULL while it waits
-    wake_at      BIGINT,                              -- when it goes on; while it is held: that there is news for it
-    executing    TEXT COLLATE "C",                    -- paths of the steps under way
-    ran          BIGINT           NOT NULL DEFAULT 0, -- how long steps have been executed
-    logged       BIGINT           NOT NULL DEFAULT 0, -- the size of their logs
-    crashes      BIGINT           NOT NULL DEFAULT 0, -- how often a process died at the same steps
-    blamed       TEXT COLLATE "C",                    -- those steps
+    node         TEXT COLLATE "C",                    -- the node that executes the run; NULL: none
+    wake_at      BIGINT,                              -- when it is due; with a node: an answer has arrived for it
+    executing    TEXT COLLATE "C",                    -- the paths of the steps that are executing
+    ran          BIGINT           NOT NULL DEFAULT 0, -- since 00015: execution_time
+    logged       BIGINT           NOT NULL DEFAULT 0, -- since 00015: log_bytes
+    crashes      BIGINT           NOT NULL DEFAULT 0, -- how many processes in a row crashed while they executed the suspects
+    blamed       TEXT COLLATE "C",                    -- since 00015: suspects
     share_key    TEXT COLLATE "C",
     share_limit  BIGINT,
-    turn         BOOLEAN          NOT NULL DEFAULT true,  -- false: waits for one of the shared places
-    slot         BOOLEAN          NOT NULL DEFAULT false, -- one of those that its workspace may have under way
-    parked       BOOLEAN          NOT NULL DEFAULT false, -- due, and no slot is free
-    adrift       BOOLEAN          NOT NULL DEFAULT false  -- came with an import: nobody is bringing it to a node
+    turn         BOOLEAN          NOT NULL DEFAULT true,  -- since 00015: admitted
+    slot         BOOLEAN          NOT NULL DEFAULT false, -- it counts against the limit of runs in flight of its workspace
+    parked       BOOLEAN          NOT NULL DEFAULT false, -- since 00015: throttled
+    adrift       BOOLEAN          NOT NULL DEFAULT false  -- since 00015: orphaned
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
 CREATE INDEX run_queue_parked ON run_queue (workspace_id, wake_at, run_id) WHERE parked;
 CREATE INDEX run_queue_adrift ON run_queue (run_id) WHERE adrift;
 CREATE INDEX run_queue_by_node ON run_queue (node, run_id) WHERE node IS NOT NULL;
 CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
--- All runs are in these, and are found with them only by who asks for that
--- ("listed" in store/runs.go).
+-- The conditions hold for every row. They keep the planner from choosing these indexes for
+-- statements that do not ask for them (runqueue.UseIndex).
 CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id) WHERE workflow_id <> '';
 CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id) WHERE workspace_id <> '';
 
@@ -293,29 +292,29 @@ CREATE TABLE steps (
     attempt_at  BIGINT           NOT NULL, -- when the current attempt began
     finished_at BIGINT,
     wake_at     BIGINT,
-    deadline    BIGINT,           -- when the wait ends, if the step wakes before
-    awaits      TEXT COLLATE "C", -- what ends the wait beside its time: an answer, or a run
+    deadline    BIGINT,           -- when the wait ends, if the step wakes before that
+    awaits      TEXT COLLATE "C", -- what ends the wait apart from the time: an answer, a run or a connection
     reason      TEXT COLLATE "C",
     error_code  TEXT COLLATE "C",
     error_text  TEXT COLLATE "C",
-    error_step  TEXT COLLATE "C",                    -- where it failed: for a loop, a step inside
+    error_step  TEXT COLLATE "C",                    -- the step that failed, for a loop one inside it
     rev         BIGINT           NOT NULL DEFAULT 0, -- the commit of the run that wrote the row last
     input       TEXT COLLATE "C",
     output      TEXT COLLATE "C",
-    answer      TEXT COLLATE "C", -- what came for it while it was open
+    answer      TEXT COLLATE "C", -- the answer that arrived while it was open
     PRIMARY KEY (run_id, path)
 );
 CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
 
--- What runs of drafts execute: definitions that were never saved, and the pins
--- that stand in for their steps.
+-- The definitions that runs of drafts execute, which were never saved, with the pinned
+-- outputs of their steps.
 CREATE TABLE run_drafts (
     run_id     TEXT COLLATE "C" PRIMARY KEY,
     definition TEXT COLLATE "C" NOT NULL,
     pinned     TEXT COLLATE "C" NOT NULL
 );
 
--- Answers that came over a link before their steps began to wait for them.
+-- Answers that arrived through a link before their steps waited for them.
 CREATE TABLE early_answers (
     run_id TEXT COLLATE "C" NOT NULL,
     path   TEXT COLLATE "C" NOT NULL,
@@ -323,7 +322,7 @@ CREATE TABLE early_answers (
     PRIMARY KEY (run_id, path)
 );
 
--- What steps wrote to their logs, in the order of the run's commits.
+-- The log lines of steps, in the order of the run's commits.
 CREATE TABLE step_logs (
     run_id  TEXT COLLATE "C" NOT NULL,
     rev     BIGINT           NOT NULL,
@@ -336,7 +335,7 @@ CREATE TABLE step_logs (
     PRIMARY KEY (run_id, rev, line)
 );
 
--- Attempts that failed and were repeated; the last one is in steps.
+-- Attempts that failed and were retried. The last attempt is in steps.
 CREATE TABLE step_attempts (
     run_id      TEXT COLLATE "C" NOT NULL,
     path        TEXT COLLATE "C" NOT NULL,
@@ -348,8 +347,8 @@ CREATE TABLE step_attempts (
     PRIMARY KEY (run_id, path, attempt)
 );
 
--- Runs that are gone while rows of their steps are still there: they are
--- removed a little at a time.
+-- Purged runs whose rows in other tables are still being deleted, in batches. Since 00015:
+-- purged_runs.
 CREATE TABLE run_remains (
     run_id TEXT COLLATE "C" PRIMARY KEY
 );
@@ -364,17 +363,17 @@ CREATE TABLE webhooks (
     disabled_reason TEXT COLLATE "C" NOT NULL,
     secret          BYTEA            NOT NULL, -- sealed
     secret_hint     TEXT COLLATE "C" NOT NULL,
-    old_secret      BYTEA,                               -- sealed; the one before, which receivers may still use
-    old_until       BIGINT,                              -- until then
+    old_secret      BYTEA,                               -- sealed; the previous one, with which deliveries are signed too
+    old_until       BIGINT,                              -- until when they are
     failures        BIGINT           NOT NULL DEFAULT 0, -- in a row
     failing_since   BIGINT,
     created_at      BIGINT           NOT NULL,
     updated_at      BIGINT           NOT NULL,
-    deleted_at      BIGINT -- set: kept only for what is still to be sent
+    deleted_at      BIGINT -- set: deleted, and kept until its pending deliveries have ended
 );
 CREATE INDEX webhooks_live ON webhooks (workspace_id, id) WHERE deleted_at IS NULL;
 
--- The last calls of webhook triggers.
+-- The latest requests to webhook triggers, for people who build workflows.
 CREATE TABLE hook_requests (
     workflow_id  TEXT COLLATE "C" NOT NULL,
     trigger_id   TEXT COLLATE "C" NOT NULL,
@@ -401,7 +400,7 @@ CREATE TABLE events (
     run_id       TEXT COLLATE "C",
     at           BIGINT           NOT NULL,
     depth        BIGINT           NOT NULL DEFAULT 0,     -- that of the run
-    sample       BOOLEAN          NOT NULL DEFAULT false, -- true: made to try a webhook out, it did not happen
+    sample       BOOLEAN          NOT NULL DEFAULT false, -- true: a test event
     body         BYTEA            NOT NULL                -- immutable, exactly as it is sent
 );
 CREATE INDEX events_by_workspace ON events (workspace_id, seq);
@@ -416,7 +415,7 @@ CREATE TABLE deliveries (
     run_id       TEXT COLLATE "C",
     status       TEXT COLLATE "C" NOT NULL,
     attempts     BIGINT           NOT NULL,
-    next_at      BIGINT, -- NULL once it is not tried any more
+    next_at      BIGINT, -- NULL: it has ended
     created_at   BIGINT           NOT NULL,
     finished_at  BIGINT
 );
@@ -430,7 +429,7 @@ CREATE TABLE delivery_attempts (
     attempt     BIGINT           NOT NULL,
     at          BIGINT           NOT NULL,
     duration    BIGINT           NOT NULL,
-    status      BIGINT           NOT NULL, -- of the answer; 0: there was none
+    status      BIGINT           NOT NULL, -- of the response; 0: there was none
     error       TEXT COLLATE "C",
     answer      TEXT COLLATE "C",
     PRIMARY KEY (delivery_id, attempt)
@@ -458,57 +457,57 @@ CREATE TABLE usage (
     PRIMARY KEY (workspace_id, date)
 );
 
--- What nodes have taken of the requests that a workspace may make in a minute.
+-- The tokens that nodes have taken from the bucket of a workspace for a minute.
 CREATE TABLE rate_windows (
     window_start BIGINT           NOT NULL,
     workspace_id TEXT COLLATE "C" NOT NULL,
     taken        BIGINT           NOT NULL,
-    granted      BIGINT           NOT NULL, -- what the last one who took got of it
+    granted      BIGINT           NOT NULL, -- how many the last request of a node got
     PRIMARY KEY (window_start, workspace_id)
 );
 
--- What belongs to the nodes that share this database, and to none of them.
+-- The nodes that share this database, and what they have divided among themselves.
 
 CREATE TABLE nodes (
     id         TEXT COLLATE "C" PRIMARY KEY,
     name       TEXT COLLATE "C" NOT NULL,
     version    TEXT COLLATE "C" NOT NULL,
     role       TEXT COLLATE "C" NOT NULL,
-    url        TEXT COLLATE "C" NOT NULL DEFAULT '', -- where people and other services reach it; empty: they do not
-    listens    TEXT COLLATE "C" NOT NULL DEFAULT '', -- addresses that no step may reach, with spaces between them
-    capacity   BIGINT           NOT NULL, -- how many runs it executes at a time
+    url        TEXT COLLATE "C" NOT NULL DEFAULT '', -- where people and services reach it; empty: nowhere
+    listens    TEXT COLLATE "C" NOT NULL DEFAULT '', -- the addresses that it listens on, separated by spaces: no step can reach them
+    capacity   BIGINT           NOT NULL, -- the number of runs that it can execute at a time
     started_at BIGINT           NOT NULL,
     seen_at    BIGINT           NOT NULL, -- by the clock of the database
     expires_at BIGINT           NOT NULL,
-    dead       BOOLEAN          NOT NULL DEFAULT false -- it missed its time: its runs are being taken from it
+    dead       BOOLEAN          NOT NULL DEFAULT false -- its lease expired, and other nodes take over its runs
 ) WITH (fillfactor = 50);
 
--- How many runs of a workspace are under way or on their way, and how many are
--- parked.
+-- How many runs of a workspace have a slot and how many are throttled. 00015 renames
+-- columns.
 CREATE TABLE workspace_load (
     workspace_id TEXT COLLATE "C" PRIMARY KEY,
     running      BIGINT           NOT NULL,
     parked       BIGINT           NOT NULL,
-    given        BOOLEAN          NOT NULL DEFAULT true, -- whether the last who asked for a slot got one; else it was parked
-    audience     BIGINT           NOT NULL DEFAULT (random() * 9e18)::bigint -- another one whenever others hear of its events
+    given        BOOLEAN          NOT NULL DEFAULT true, -- since 00015: slot_granted
+    audience     BIGINT           NOT NULL DEFAULT (random() * 9e18)::bigint -- since 00015: subscribers_version
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 
--- Which node sends what there is for a webhook.
+-- The node that sends the deliveries of a webhook. Since 00015: webhook_owners.
 CREATE TABLE couriers (
     webhook_id TEXT COLLATE "C" PRIMARY KEY,
     node       TEXT COLLATE "C" NOT NULL
 );
 CREATE INDEX couriers_by_node ON couriers (node);
 
--- What one node at a time does for all.
+-- The node that leads: it does what is done once for all nodes. Since 00015: leaderships.
 CREATE TABLE terms (
     name   TEXT COLLATE "C" PRIMARY KEY,
     holder TEXT COLLATE "C" NOT NULL,
     until  BIGINT           NOT NULL -- by the clock of the database
 );
 
--- PostgreSQL empties this table when it recovers from a crash: while the mark is
--- there, the database remembers what became of every transaction.
+-- PostgreSQL empties an unlogged table when it recovers from a crash. As long as the mark
+-- is there, the outcome of every earlier transaction can be looked up (see write.go).
 CREATE UNLOGGED TABLE recovery (
     id   BIGINT           PRIMARY KEY CHECK (id = 1),
     mark TEXT COLLATE "C" NOT NULL

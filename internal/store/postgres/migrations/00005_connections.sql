@@ -56,7 +56,7 @@ CREATE TABLE oauth_apps (
 );
 CREATE UNIQUE INDEX oauth_apps_by_service ON oauth_apps (workspace_id, integration, auth);
 
--- Consents that people were asked for and have not given yet.
+-- Consents that are pending: a person was sent to the service and has not come back.
 CREATE TABLE consents (
     state_hash   BYTEA    PRIMARY KEY, -- SHA-256 of the state parameter
     workspace_id TEXT COLLATE "C"    NOT NULL,

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Names that connections had before. They still lead to them.
+-- Earlier names of connections, under which workflows still find them.
 CREATE TABLE connection_aliases (
     workspace_id  TEXT COLLATE "C" NOT NULL,
     name          TEXT COLLATE "C" NOT NULL,
@@ -9,11 +9,11 @@ CREATE TABLE connection_aliases (
 );
 CREATE INDEX connection_aliases_by_connection ON connection_aliases (connection_id);
 
--- Who may use a connection in workflows. Whoever created it always may.
+-- Who may use a connection in workflows, apart from the person who created it.
 ALTER TABLE connections ADD COLUMN access  TEXT NOT NULL DEFAULT 'everyone';
 ALTER TABLE connections ADD COLUMN members TEXT NOT NULL DEFAULT '[]'; -- JSON, ids of users
 
--- When somebody has to consent again, and when people are warned of it; null afterwards.
+-- When the consent ends, and when people are to be warned of that; NULL: no longer.
 ALTER TABLE connections ADD COLUMN consent_ends_at BIGINT;
 ALTER TABLE connections ADD COLUMN warn_at BIGINT;
 CREATE INDEX connections_by_warning ON connections (warn_at) WHERE warn_at IS NOT NULL;

@@ -5,9 +5,9 @@
 CREATE TABLE installation (
     id                 INTEGER PRIMARY KEY CHECK (id = 1),
     first_workspace_id TEXT    NOT NULL,
-    key_check          BLOB    NOT NULL, -- tells which master key seals this store
+    key_check          BLOB    NOT NULL, -- shows whether a master key is the one that seals this database
     created_at         INTEGER NOT NULL,
-    importing          TEXT              -- the import that fills the tables; NULL: they are whole
+    importing          TEXT              -- the import that is filling the tables; NULL: none
 );
 
 CREATE TABLE workspaces (
@@ -18,8 +18,7 @@ CREATE TABLE workspaces (
     data_key            BLOB    NOT NULL, -- wrapped by the master key
     created_at          INTEGER NOT NULL,
     updated_at          INTEGER NOT NULL,
-    -- What the workspace holds, kept beside the rows themselves so that a limit
-    -- is checked without counting them.
+    -- Counters for the limits of the plan, so that no rows are counted.
     workflows           INTEGER NOT NULL DEFAULT 0,
     webhooks            INTEGER NOT NULL DEFAULT 0,
     api_keys            INTEGER NOT NULL DEFAULT 0,
@@ -43,8 +42,8 @@ CREATE TABLE api_keys (
 ) WITHOUT ROWID;
 CREATE INDEX api_keys_live ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
 
--- People: users, their membership of workspaces, where they are signed in, and
--- the links that let somebody in once.
+-- People: users, their memberships, sessions, invitations, and sign-in links that work
+-- once.
 CREATE TABLE users (
     id         TEXT PRIMARY KEY,
     email      TEXT    NOT NULL UNIQUE, -- in lower case
@@ -68,7 +67,7 @@ CREATE TABLE sessions (
     id           TEXT PRIMARY KEY,
     hash         BLOB    NOT NULL UNIQUE, -- SHA-256 of the token
     user_id      TEXT    NOT NULL,
-    workspace_id TEXT    NOT NULL,        -- the one it acts in
+    workspace_id TEXT    NOT NULL,        -- the workspace in use
     created_at   INTEGER NOT NULL,
     seen_at      INTEGER NOT NULL,
     expires_at   INTEGER NOT NULL,
@@ -92,7 +91,7 @@ CREATE UNIQUE INDEX invitations_by_email ON invitations (workspace_id, email);
 CREATE TABLE tickets (
     hash       BLOB    PRIMARY KEY, -- SHA-256 of the token in the link
     kind       TEXT    NOT NULL,    -- welcome or reset
-    user_id    TEXT    NOT NULL,    -- '': of nobody yet
+    user_id    TEXT    NOT NULL,    -- '': a link for the first user
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -145,14 +144,14 @@ CREATE TABLE workflows (
     revision     INTEGER NOT NULL, -- grows with every change
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
-    deleted_at   INTEGER,          -- set: gone for everybody, rows are being purged
+    deleted_at   INTEGER,          -- set: deleted, and its rows are being purged
     layout       TEXT    NOT NULL,
-    source       TEXT,             -- the YAML that somebody wrote for it
-    source_stale INTEGER NOT NULL DEFAULT 0, -- 1: it says something else by now
+    source       TEXT,             -- the YAML that a person wrote
+    source_stale INTEGER NOT NULL DEFAULT 0, -- 1: the definition has changed since
     pinned       TEXT    NOT NULL DEFAULT '{}' -- sample outputs of steps
 ) WITHOUT ROWID;
--- These two hold all that lists and searches need. To find a row of the table by
--- its key, SQLite reads past the whole source of a workflow.
+-- These two indexes cover lists and searches, because SQLite reads the whole source of a
+-- workflow to get at one of its columns.
 CREATE INDEX workflows_live ON workflows (workspace_id, id, name, state, created_at, updated_at, deleted_at, description) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id, name, created_at, updated_at, deleted_at, description) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_deleted ON workflows (id) WHERE deleted_at IS NOT NULL;
@@ -183,41 +182,41 @@ CREATE TABLE runs (
     retry_of         TEXT,
     parent_run       TEXT,             -- the run whose step started this one
     parent_step      TEXT,
-    parent_waits     INTEGER,          -- whether that step waits for the end
-    depth            INTEGER NOT NULL DEFAULT 0, -- how many runs stand above it
-    share_key        TEXT,             -- the places it shares with other runs
-    test             INTEGER NOT NULL DEFAULT 0, -- 1: somebody tried its trigger out
-    draft            INTEGER NOT NULL DEFAULT 0, -- 1: what it executes is in run_drafts
+    parent_waits     INTEGER,          -- whether that step waits for this run to end
+    depth            INTEGER NOT NULL DEFAULT 0, -- the number of runs above it: its parent, the parent of that and so on
+    share_key        TEXT,             -- since 00015: concurrency_key
+    test             INTEGER NOT NULL DEFAULT 0, -- 1: a person started it to test a trigger
+    draft            INTEGER NOT NULL DEFAULT 0, -- 1: its definition is in run_drafts
     payload          TEXT    NOT NULL,
-    headers          TEXT,             -- what came with the call of a webhook
+    headers          TEXT,             -- of the request to a webhook trigger
     query            TEXT
 ) WITHOUT ROWID;
 CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
 CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run IS NOT NULL;
 CREATE INDEX runs_by_workspace ON runs (workspace_id, id);
--- Runs that are not finished are found through run_queue: a run enters this
--- index once, when its status is final.
+-- Runs that are not finished are found through run_queue, so that a run enters this index
+-- only once, when it ends.
 CREATE INDEX runs_finished ON runs (workflow_id, status, id) WHERE status <> 'running';
--- Those that somebody looks for among many that went well.
+-- The few that people look for among many that succeeded.
 CREATE INDEX runs_unsuccessful ON runs (workspace_id, status, id) WHERE status IN ('failed', 'cancelled');
 
--- One narrow row per run that is not finished, and nothing else: this is the
--- table that changes all the time.
+-- One narrow row for each unfinished run. Rows here change with every commit of a run, so
+-- what is large or seldom changes is in runs. 00015 renames columns.
 CREATE TABLE run_queue (
     run_id       TEXT PRIMARY KEY,
     workspace_id TEXT    NOT NULL,
     workflow_id  TEXT    NOT NULL,
     epoch        INTEGER NOT NULL,
-    node         TEXT,    -- who holds the run; NULL while it waits
-    wake_at      INTEGER, -- when it goes on; while it is held: that there is news for it
-    executing    TEXT,    -- paths of the steps under way
-    ran          INTEGER NOT NULL DEFAULT 0, -- how long steps have been executed
-    logged       INTEGER NOT NULL DEFAULT 0, -- the size of their logs
-    crashes      INTEGER NOT NULL DEFAULT 0, -- how often a process died at the same steps
-    blamed       TEXT,                       -- those steps
+    node         TEXT,    -- the node that executes the run; NULL: none
+    wake_at      INTEGER, -- when it is due; with a node: an answer has arrived for it
+    executing    TEXT,    -- the paths of the steps that are executing
+    ran          INTEGER NOT NULL DEFAULT 0, -- since 00015: execution_time
+    logged       INTEGER NOT NULL DEFAULT 0, -- since 00015: log_bytes
+    crashes      INTEGER NOT NULL DEFAULT 0, -- how many processes in a row crashed while they executed the suspects
+    blamed       TEXT,                       -- since 00015: suspects
     share_key    TEXT,
     share_limit  INTEGER,
-    turn         INTEGER NOT NULL DEFAULT 1  -- 0: waits for one of the shared places
+    turn         INTEGER NOT NULL DEFAULT 1  -- since 00015: admitted
 ) WITHOUT ROWID;
 CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
 CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
@@ -236,29 +235,29 @@ CREATE TABLE steps (
     attempt_at  INTEGER NOT NULL, -- when the current attempt began
     finished_at INTEGER,
     wake_at     INTEGER,
-    deadline    INTEGER,          -- when the wait ends, if the step wakes before
-    awaits      TEXT,             -- what ends the wait beside its time: an answer, or a run
+    deadline    INTEGER,          -- when the wait ends, if the step wakes before that
+    awaits      TEXT,             -- what ends the wait apart from the time: an answer, a run or a connection
     reason      TEXT,
     error_code  TEXT,
     error_text  TEXT,
-    error_step  TEXT,             -- where it failed: for a loop, a step inside
+    error_step  TEXT,             -- the step that failed, for a loop one inside it
     rev         INTEGER NOT NULL DEFAULT 0, -- the commit of the run that wrote the row last
     input       TEXT,
     output      TEXT,
-    answer      TEXT,             -- what came for it while it was open
+    answer      TEXT,             -- the answer that arrived while it was open
     PRIMARY KEY (run_id, path)
 ) WITHOUT ROWID;
 CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
 
--- What runs of drafts execute: definitions that were never saved, and the pins
--- that stand in for their steps.
+-- The definitions that runs of drafts execute, which were never saved, with the pinned
+-- outputs of their steps.
 CREATE TABLE run_drafts (
     run_id     TEXT PRIMARY KEY,
     definition TEXT NOT NULL,
     pinned     TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- Answers that came over a link before their steps began to wait for them.
+-- Answers that arrived through a link before their steps waited for them.
 CREATE TABLE early_answers (
     run_id TEXT NOT NULL,
     path   TEXT NOT NULL,
@@ -266,7 +265,7 @@ CREATE TABLE early_answers (
     PRIMARY KEY (run_id, path)
 ) WITHOUT ROWID;
 
--- What steps wrote to their logs, in the order of the run's commits.
+-- The log lines of steps, in the order of the run's commits.
 CREATE TABLE step_logs (
     run_id  TEXT    NOT NULL,
     rev     INTEGER NOT NULL,
@@ -279,7 +278,7 @@ CREATE TABLE step_logs (
     PRIMARY KEY (run_id, rev, line)
 ) WITHOUT ROWID;
 
--- Attempts that failed and were repeated; the last one is in steps.
+-- Attempts that failed and were retried. The last attempt is in steps.
 CREATE TABLE step_attempts (
     run_id      TEXT    NOT NULL,
     path        TEXT    NOT NULL,
@@ -291,8 +290,8 @@ CREATE TABLE step_attempts (
     PRIMARY KEY (run_id, path, attempt)
 ) WITHOUT ROWID;
 
--- Runs that are gone while rows of their steps are still there: they are
--- removed a little at a time.
+-- Purged runs whose rows in other tables are still being deleted, in batches. Since 00015:
+-- purged_runs.
 CREATE TABLE run_remains (
     run_id TEXT PRIMARY KEY
 ) WITHOUT ROWID;
@@ -307,17 +306,17 @@ CREATE TABLE webhooks (
     disabled_reason TEXT    NOT NULL,
     secret          BLOB    NOT NULL, -- sealed
     secret_hint     TEXT    NOT NULL,
-    old_secret      BLOB,             -- sealed; the one before, which receivers may still use
-    old_until       INTEGER,          -- until then
+    old_secret      BLOB,             -- sealed; the previous one, with which deliveries are signed too
+    old_until       INTEGER,          -- until when they are
     failures        INTEGER NOT NULL DEFAULT 0, -- in a row
     failing_since   INTEGER,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
-    deleted_at      INTEGER           -- set: kept only for what is still to be sent
+    deleted_at      INTEGER           -- set: deleted, and kept until its pending deliveries have ended
 ) WITHOUT ROWID;
 CREATE INDEX webhooks_live ON webhooks (workspace_id, id) WHERE deleted_at IS NULL;
 
--- The triggers of all workflows, in step with their current definitions.
+-- The triggers in the current definitions of workflows.
 CREATE TABLE triggers (
     workflow_id   TEXT    NOT NULL,
     trigger_id    TEXT    NOT NULL,
@@ -325,27 +324,27 @@ CREATE TABLE triggers (
     type          TEXT    NOT NULL,
     version       INTEGER NOT NULL, -- of the workflow
     active        INTEGER NOT NULL, -- whether the workflow is
-    next_at       INTEGER,          -- when it fires next; NULL: not by time, or not active
+    next_at       INTEGER,          -- when it is due; NULL: it does not depend on time, or is not active
     fired_at      INTEGER,
-    run_id        TEXT,             -- that it started last
+    run_id        TEXT,             -- the run that it started last
     error_at      INTEGER,
     error_code    TEXT,
     error_text    TEXT,
     failures      INTEGER NOT NULL DEFAULT 0, -- in a row
-    idle_at       INTEGER,          -- when it last did not fire, and why
+    idle_at       INTEGER,          -- since 00015: not_fired_at, not_fired_code, not_fired_text
     idle_code     TEXT,
     idle_text     TEXT,
-    token_hash    BLOB,             -- of the secret part of its address
+    token_hash    BLOB,             -- of the secret part of its URL
     token         BLOB,             -- sealed
-    spec          TEXT    NOT NULL, -- as it is written in the definition
-    state         BLOB,             -- how far it has come
+    spec          TEXT    NOT NULL, -- its part of the definition, as JSON
+    state         BLOB,             -- what it remembers between polls, such as a cursor
     PRIMARY KEY (workflow_id, trigger_id)
 ) WITHOUT ROWID;
 CREATE INDEX triggers_due ON triggers (type, next_at) WHERE next_at IS NOT NULL;
 CREATE UNIQUE INDEX triggers_by_token ON triggers (token_hash) WHERE token_hash IS NOT NULL;
 CREATE INDEX triggers_of_events ON triggers (workspace_id, active) WHERE type = 'event';
 
--- What a trigger is to start a run for: the event of another workflow.
+-- Events for which an event trigger has yet to start a run. Since 00015: pending_triggers.
 CREATE TABLE occasions (
     workflow_id  TEXT    NOT NULL,
     trigger_id   TEXT    NOT NULL,
@@ -357,7 +356,7 @@ CREATE TABLE occasions (
 CREATE INDEX occasions_due ON occasions (next_at, event_id);
 CREATE INDEX occasions_by_event ON occasions (event_id);
 
--- Keys of calls that started a run, so that the same call does so once.
+-- Deduplication keys of calls that started a run.
 CREATE TABLE trigger_keys (
     workflow_id TEXT    NOT NULL,
     trigger_id  TEXT    NOT NULL,
@@ -368,7 +367,7 @@ CREATE TABLE trigger_keys (
 ) WITHOUT ROWID;
 CREATE INDEX trigger_keys_expired ON trigger_keys (expires_at);
 
--- The latest calls of webhooks, for those who build workflows.
+-- The latest requests to webhook triggers, for people who build workflows.
 CREATE TABLE hook_requests (
     workflow_id  TEXT    NOT NULL,
     trigger_id   TEXT    NOT NULL,
@@ -395,7 +394,7 @@ CREATE TABLE events (
     run_id       TEXT,
     at           INTEGER NOT NULL,
     depth        INTEGER NOT NULL DEFAULT 0, -- that of the run
-    sample       INTEGER NOT NULL DEFAULT 0, -- 1: made to try a webhook out, it did not happen
+    sample       INTEGER NOT NULL DEFAULT 0, -- 1: a test event
     body         BLOB    NOT NULL -- immutable, exactly as it is sent
 );
 CREATE INDEX events_by_workspace ON events (workspace_id, seq);
@@ -410,7 +409,7 @@ CREATE TABLE deliveries (
     run_id       TEXT,
     status       TEXT    NOT NULL,
     attempts     INTEGER NOT NULL,
-    next_at      INTEGER, -- NULL once it is not tried any more
+    next_at      INTEGER, -- NULL: it has ended
     created_at   INTEGER NOT NULL,
     finished_at  INTEGER
 );
@@ -424,7 +423,7 @@ CREATE TABLE delivery_attempts (
     attempt     INTEGER NOT NULL,
     at          INTEGER NOT NULL,
     duration    INTEGER NOT NULL,
-    status      INTEGER NOT NULL, -- of the answer; 0: there was none
+    status      INTEGER NOT NULL, -- of the response; 0: there was none
     error       TEXT,
     answer      TEXT,
     PRIMARY KEY (delivery_id, attempt)
@@ -452,13 +451,13 @@ CREATE TABLE usage (
     PRIMARY KEY (workspace_id, date)
 ) WITHOUT ROWID;
 
--- What nodes that share a database have taken of the requests that a workspace
--- may make in a minute. Empty where one process counts for itself.
+-- The tokens that nodes have taken from the bucket of a workspace for a minute. Empty on
+-- SQLite: a single process counts in its memory.
 CREATE TABLE rate_windows (
     window_start INTEGER NOT NULL,
     workspace_id TEXT    NOT NULL,
     taken        INTEGER NOT NULL,
-    granted      INTEGER NOT NULL, -- what the last one who took got of it
+    granted      INTEGER NOT NULL, -- how many the last request of a node got
     PRIMARY KEY (window_start, workspace_id)
 ) WITHOUT ROWID;
 

@@ -6,7 +6,7 @@ ALTER TABLE runs ADD COLUMN started_by_type TEXT;
 ALTER TABLE runs ADD COLUMN started_by_id TEXT;
 ALTER TABLE runs ADD COLUMN started_by_name TEXT;
 
--- The path of the step that an unfinished run waits for, as of its last commit.
+-- The step that an unfinished run waits for, as of its last commit.
 ALTER TABLE run_queue ADD COLUMN waiting_step TEXT;
 UPDATE run_queue SET waiting_step = (
     SELECT s.path FROM steps s WHERE s.run_id = run_queue.run_id AND s.status = 'waiting'

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- The tables that workspaces keep data in. Columns is JSON.
+-- The tables of workspaces. Columns is JSON.
 CREATE TABLE data_tables (
     id           TEXT    PRIMARY KEY,
     workspace_id TEXT    NOT NULL,
@@ -41,8 +41,8 @@ CREATE TABLE table_index (
     PRIMARY KEY (table_id, column_id, value, row_id)
 ) WITHOUT ROWID;
 
--- Deleted tables and indexes whose rows have yet to be removed. Without a column, it
--- is the whole table.
+-- Deleted tables and indexes whose rows are still being deleted, in batches. Without a
+-- column, it is the whole table. Since 00015: purged_tables.
 CREATE TABLE table_remains (
     table_id  TEXT NOT NULL,
     column_id TEXT NOT NULL,
@@ -63,8 +63,8 @@ CREATE TABLE state_keys (
 ) WITHOUT ROWID;
 CREATE INDEX state_keys_expiring ON state_keys (expires_at) WHERE expires_at IS NOT NULL;
 
--- How much of that each workspace has. Whoever changes tables, rows or keys of a
--- workspace locks its row first.
+-- Counters for the limits of the plan. Changes of tables, rows or keys of a workspace lock
+-- its row first.
 CREATE TABLE state_usage (
     workspace_id TEXT    PRIMARY KEY,
     tables       INTEGER NOT NULL,

@@ -27,7 +27,7 @@ CREATE TABLE file_blobs (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX file_blobs_by_hash ON file_blobs (workspace_id, sha256);
 
--- What refers to files: runs, versions, rows and so on.
+-- The holders of files: runs, versions, rows and so on. A file without one expires.
 CREATE TABLE file_refs (
     holder       TEXT NOT NULL,
     file_id      TEXT NOT NULL,
@@ -35,8 +35,8 @@ CREATE TABLE file_refs (
     PRIMARY KEY (holder, file_id)
 ) WITHOUT ROWID;
 
--- How many bytes each workspace stores and each run has created. Whoever adds or
--- removes files of a workspace locks its row first.
+-- How many bytes each workspace stores and each run has created. Changes of the files of a
+-- workspace lock its row first.
 CREATE TABLE file_usage (
     owner     TEXT    PRIMARY KEY, -- a workspace or a run
     files     INTEGER NOT NULL,
@@ -44,7 +44,7 @@ CREATE TABLE file_usage (
     uploading INTEGER NOT NULL DEFAULT 0 -- the announced bytes of resumable uploads
 ) WITHOUT ROWID;
 
--- Blobs that nothing refers to and whose bytes have yet to be deleted.
+-- Blobs without files whose bytes have yet to be deleted. Since 00015: purged_blobs.
 CREATE TABLE blob_remains (id TEXT PRIMARY KEY) WITHOUT ROWID;
 
 -- Resumable uploads that are not complete. The id is that of the future file.
@@ -62,7 +62,7 @@ CREATE TABLE uploads (
 CREATE INDEX uploads_by_workspace ON uploads (workspace_id, id);
 CREATE INDEX uploads_expiring ON uploads (expires_at);
 
--- The bytes that they have received, each part in a blob of its own.
+-- The bytes of uploads, each part in a blob of its own.
 CREATE TABLE upload_parts (
     upload_id TEXT    NOT NULL,
     start     INTEGER NOT NULL, -- the offset of its first byte
@@ -72,7 +72,7 @@ CREATE TABLE upload_parts (
 ) WITHOUT ROWID;
 CREATE INDEX upload_parts_by_blob ON upload_parts (blob_id);
 
--- Where the bytes of files are, so that all nodes use the same place.
+-- Where the bytes of files are. A node with another setting does not start.
 CREATE TABLE files_place (
     id    INTEGER PRIMARY KEY CHECK (id = 1),
     place TEXT NOT NULL

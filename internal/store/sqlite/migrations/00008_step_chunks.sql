@@ -1,6 +1,6 @@
 -- +goose Up
 
--- What checkpoints have added to the state of an open step, sealed. A row is written once.
+-- What each checkpoint has added to the state of an open step, sealed.
 CREATE TABLE step_chunks (
     run_id TEXT    NOT NULL,
     path   TEXT    NOT NULL,

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- The steady time, which the ends of waits, pauses and leases refer to. It goes on when
--- a clock is set: it is that of the clock plus the correction.
+-- The correction that makes the steady time out of the time of day. Deadlines of waits,
+-- pauses and leases refer to the steady time, so that setting a clock does not move them.
 CREATE TABLE service_clock (
     id         INTEGER PRIMARY KEY, -- always 1
     correction INTEGER NOT NULL DEFAULT 0, -- microseconds
