@@ -26,7 +26,7 @@ func TestSessionEndsDuringRead(t *testing.T) {
 			t.Parallel()
 			h := newEnv(t)
 			ada := h.member(h.Admin, account.Viewer, "ada@example.com")
-			rows := &hookedStore{Store: h.Store}
+			rows := &hookedStore{Accounts: h.Accounts}
 			h.people = account.NewService(rows, account.WithCost(cheap))
 			rows.afterSession = func() {
 				rows.afterSession = nil
@@ -42,7 +42,7 @@ func TestSessionEndsDuringRead(t *testing.T) {
 
 // flakyStore fails the first writes of last use.
 type flakyStore struct {
-	*store.Store
+	store.Accounts
 	fails int
 }
 
@@ -51,7 +51,7 @@ func (f *flakyStore) TouchSession(ctx context.Context, id string, at time.Time) 
 		f.fails--
 		return errors.New("the disk is full")
 	}
-	return f.Store.TouchSession(ctx, id, at)
+	return f.Accounts.TouchSession(ctx, id, at)
 }
 
 // A failed write of last use is retried with the next flush.
@@ -62,7 +62,7 @@ func TestFlushLastUsedRetries(t *testing.T) {
 		logins := []login{
 			h.member(h.Admin, account.Viewer, "ada@example.com"), h.member(h.Admin, account.Viewer, "grace@example.com"), h.member(h.Admin, account.Viewer, "joan@example.com"),
 		}
-		rows := &flakyStore{Store: h.Store, fails: 1}
+		rows := &flakyStore{Accounts: h.Accounts, fails: 1}
 		h.people = account.NewService(rows, account.WithCost(cheap))
 		time.Sleep(time.Hour)
 		for _, g := range logins {

@@ -18,7 +18,7 @@ import (
 // failedEntries returns the failed sign-ins in the audit log of a workspace.
 func (h *env) failedEntries(workspaceID string) []audit.Entry {
 	h.t.Helper()
-	page, err := h.Store.AuditEntries(h.t.Context(), workspaceID, audit.Filter{Action: "session.failed"}, whole)
+	page, err := h.DB.Audit.AuditEntries(h.t.Context(), workspaceID, audit.Filter{Action: "session.failed"}, whole)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestFailedSignInsAreAudited(t *testing.T) {
 
 // failingStore fails to write audit entries.
 type failingStore struct {
-	*store.Store
+	store.Accounts
 	fail bool
 }
 
@@ -77,7 +77,7 @@ func (f *failingStore) RecordAudit(ctx context.Context, entries ...audit.Entry) 
 	if f.fail {
 		return errors.New("the disk is full")
 	}
-	return f.Store.RecordAudit(ctx, entries...)
+	return f.Accounts.RecordAudit(ctx, entries...)
 }
 
 // What could not be written is written later.
@@ -85,7 +85,7 @@ func TestFailedSignInsAreRetried(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.member(h.Admin, account.Viewer, "ada@example.com")
-	broken := &failingStore{Store: h.Store, fail: true}
+	broken := &failingStore{Accounts: h.Accounts, fail: true}
 	people := account.NewService(broken, account.WithCost(cheap))
 	for range 12 {
 		_, _, err := people.SignIn(t.Context(), "ada@example.com", "wrong", account.ClientInfo{})

@@ -39,13 +39,13 @@ type env struct {
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	in := sqlitetest.New(t, store.Notify{})
-	return &env{Installation: in, t: t, people: account.NewService(in.Store, account.WithCost(cheap))}
+	return &env{Installation: in, t: t, people: account.NewService(in.DB.Accounts, account.WithCost(cheap))}
 }
 
 // another returns the same installation with the service of another process.
 func (h *env) another() *env {
 	copied := *h
-	copied.people = account.NewService(h.Store, account.WithCost(cheap))
+	copied.people = account.NewService(h.DB.Accounts, account.WithCost(cheap))
 	return &copied
 }
 
@@ -106,7 +106,7 @@ func (h *env) wantOut(g login) {
 // user returns a user, who must exist.
 func (h *env) user(id string) account.User {
 	h.t.Helper()
-	u, err := h.Store.User(h.t.Context(), id)
+	u, err := h.DB.Accounts.User(h.t.Context(), id)
 	if err != nil || u == nil {
 		h.t.Fatalf("user %s: %v, %v", id, u, err)
 	}

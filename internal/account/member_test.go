@@ -108,7 +108,7 @@ func TestRemove(t *testing.T) {
 	if got := h.Actions(h.t, ada.Workspace.ID, ada.User.ID)[0]; got != "member.removed" {
 		t.Errorf("the last audit entry is %s", got)
 	}
-	if u, err := h.Store.User(t.Context(), ada.User.ID); err != nil || u != nil {
+	if u, err := h.DB.Accounts.User(t.Context(), ada.User.ID); err != nil || u != nil {
 		t.Errorf("the user is %+v, %v", u, err)
 	}
 	_, _, err = h.people.SignIn(t.Context(), "ada@example.com", password, account.ClientInfo{})

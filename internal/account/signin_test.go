@@ -97,7 +97,7 @@ func TestSignInRehashesPassword(t *testing.T) {
 		t.Fatalf("the first hash is %s", old)
 	}
 	costlier := h.another()
-	costlier.people = account.NewService(h.Store, account.WithCost(account.Cost{Memory: 16, Passes: 2, Threads: 1}))
+	costlier.people = account.NewService(h.DB.Accounts, account.WithCost(account.Cost{Memory: 16, Passes: 2, Threads: 1}))
 	if _, _, err := costlier.people.SignIn(t.Context(), "ada@example.com", "wrong password", account.ClientInfo{}); err == nil {
 		t.Fatal("a wrong password is accepted")
 	}
@@ -129,13 +129,13 @@ func TestSignInToOldestMembership(t *testing.T) {
 
 // hookedStore calls a function after a read.
 type hookedStore struct {
-	*store.Store
+	store.Accounts
 	afterMemberships func()
 	afterSession     func()
 }
 
 func (m *hookedStore) Memberships(ctx context.Context, userID string) ([]account.Membership, error) {
-	found, err := m.Store.Memberships(ctx, userID)
+	found, err := m.Accounts.Memberships(ctx, userID)
 	if m.afterMemberships != nil {
 		m.afterMemberships()
 	}
@@ -143,7 +143,7 @@ func (m *hookedStore) Memberships(ctx context.Context, userID string) ([]account
 }
 
 func (m *hookedStore) SessionByHash(ctx context.Context, hash []byte) (*account.SignedIn, error) {
-	found, err := m.Store.SessionByHash(ctx, hash)
+	found, err := m.Accounts.SessionByHash(ctx, hash)
 	if m.afterSession != nil {
 		m.afterSession()
 	}
@@ -166,7 +166,7 @@ func TestSignInDuringChange(t *testing.T) {
 			t.Parallel()
 			h := newEnv(t)
 			ada := h.member(h.Admin, account.Viewer, "ada@example.com")
-			slow := account.NewService(&hookedStore{Store: h.Store, afterMemberships: func() {
+			slow := account.NewService(&hookedStore{Accounts: h.Accounts, afterMemberships: func() {
 				if err := change(h, ada); err != nil {
 					t.Error(err)
 				}

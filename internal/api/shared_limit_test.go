@@ -44,14 +44,14 @@ func header(a *httptest.ResponseRecorder, name string) string {
 
 // newPeers creates API servers on one store, with limits on the token store
 // that the function returns.
-func newPeers(t *testing.T, n int, tokens func(*store.Store) ratelimit.TokenStore) []peer {
+func newPeers(t *testing.T, n int, tokens func(*store.DB) ratelimit.TokenStore) []peer {
 	t.Helper()
 	st := store.New(sqlitetest.Open(t), store.Notify{})
-	v, err := vault.New([]byte(strings.Repeat("k", 32)), st)
+	v, err := vault.New([]byte(strings.Repeat("k", 32)), st.Workspaces)
 	if err != nil {
 		t.Fatal(err)
 	}
-	accounts := auth.NewService(st, v)
+	accounts := auth.NewService(st.Workspaces, v)
 	first, err := accounts.Bootstrap(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -65,12 +65,12 @@ func newPeers(t *testing.T, n int, tokens func(*store.Store) ratelimit.TokenStor
 		t.Fatal(err)
 	}
 	files := file.NewService(file.Config{
-		Store: st, Blobs: blobtest.NewMemory(), Keys: v, Capacity: file.Capacity{Writers: 1, Readers: 1, IO: 1}, Log: slog.New(slog.DiscardHandler),
+		Store: st.Files, Blobs: blobtest.NewMemory(), Keys: v, Capacity: file.Capacity{Writers: 1, Readers: 1, IO: 1}, Log: slog.New(slog.DiscardHandler),
 	})
 	var peers []peer
 	for range n {
 		limits := ratelimit.NewLeased(tokens(st), 3*time.Minute, func() time.Duration { return 0 })
-		server := api.New(api.Services{Auth: auth.NewService(st, v), Usage: usage.NewService(st), Files: files},
+		server := api.New(api.Services{Auth: auth.NewService(st.Workspaces, v), Usage: usage.NewService(st.Usage), Files: files},
 			api.Options{Limits: limits, PreauthPerMinute: 60, Log: slog.New(slog.DiscardHandler)})
 		peers = append(peers, peer{server.Handler(), key})
 	}
@@ -86,7 +86,7 @@ func TestNodesShareRateLimit(t *testing.T) {
 			mu    sync.Mutex
 		)
 		statuses = map[int]int{}
-		for _, n := range newPeers(t, 2, func(s *store.Store) ratelimit.TokenStore { return s }) {
+		for _, n := range newPeers(t, 2, func(s *store.DB) ratelimit.TokenStore { return s.RateLimits }) {
 			for range 8 {
 				group.Go(func() {
 					for range 10 {
@@ -116,7 +116,7 @@ func (failingTokenStore) TakeTokens(context.Context, string, time.Time, int, int
 
 func TestRateLimitStoreFailureRejects(t *testing.T) {
 	t.Parallel()
-	n := newPeers(t, 1, func(*store.Store) ratelimit.TokenStore { return failingTokenStore{} })[0]
+	n := newPeers(t, 1, func(*store.DB) ratelimit.TokenStore { return failingTokenStore{} })[0]
 	a := n.call("/v1/usage")
 	if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") != "1" || header(a, "X-RateLimit-Limit") != "60" {
 		t.Errorf("got %d with %v", a.Code, a.Header())

@@ -72,7 +72,7 @@ func openAdmin(ctx context.Context, data config.Data) (*Admin, error) {
 
 // newAdmin returns the commands on data that is open.
 func newAdmin(ctx context.Context, c *core, location string) (*Admin, error) {
-	first, err := c.store.FirstWorkspace(ctx)
+	first, err := c.store.Workspaces.FirstWorkspace(ctx)
 	if err != nil {
 		return nil, err
 	}

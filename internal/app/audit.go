@@ -60,7 +60,7 @@ func (a *Admin) VerifyAudit(ctx context.Context, workspaceID, expected string) (
 	}
 	results := []AuditVerification{}
 	for _, id := range ids {
-		v, err := audit.Verify(ctx, a.core.store, id, link)
+		v, err := audit.Verify(ctx, a.core.store.Audit, id, link)
 		if err != nil {
 			return nil, err
 		}

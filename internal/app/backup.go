@@ -73,11 +73,11 @@ const (
 // recordCopy records in the audit log of the first workspace, if there is one, that the
 // data is copied.
 func (c *core) recordCopy(ctx context.Context, action string) error {
-	first, err := c.store.FirstWorkspace(ctx)
+	first, err := c.store.Workspaces.FirstWorkspace(ctx)
 	if err != nil || first == nil {
 		return err
 	}
-	return c.store.RecordAudit(ctx, copyEntry(*first, action))
+	return c.store.Audit.RecordAudit(ctx, copyEntry(*first, action))
 }
 
 func copyEntry(first auth.Workspace, action string) audit.Entry {
@@ -109,7 +109,7 @@ func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	defer stop()
 	// Before the copy is made, so that one that is interrupted is recorded too.
 	noteUnrecorded(notices, "backup", a.onDisk(ctx, func(ctx context.Context) error {
-		return a.core.store.RecordAudit(ctx, copyEntry(a.first, backupCreated))
+		return a.core.store.Audit.RecordAudit(ctx, copyEntry(a.first, backupCreated))
 	}))
 	release := a.files.KeepBytes()
 	defer release()

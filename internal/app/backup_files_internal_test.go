@@ -43,13 +43,13 @@ func openTestFiles(t *testing.T, data config.Data) (c *core, files *file.Service
 	if err == nil {
 		err = checkFilesPlace(t.Context(), c, place, false)
 	}
-	first, firstErr := c.store.FirstWorkspace(t.Context())
+	first, firstErr := c.store.Workspaces.FirstWorkspace(t.Context())
 	if err := errors.Join(err, firstErr); err != nil {
 		closeAll()
 		t.Fatal(err)
 	}
 	files = file.NewService(file.Config{
-		Store: c.store, Blobs: place.blobs, Keys: c.vault, Capacity: dirCapacity, Exclusive: place.name == directoryPlace,
+		Store: c.store.Files, Blobs: place.blobs, Keys: c.vault, Capacity: dirCapacity, Exclusive: place.name == directoryPlace,
 		KeepBytes: func() bool { return keepsPrevious(data, place) }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err := files.CheckInstallation(t.Context()); err != nil {
@@ -73,7 +73,7 @@ func addFile(ctx context.Context, c *core, files *file.Service, workspaceID, nam
 	if err != nil {
 		return file.File{}, err
 	}
-	recorded, err := c.store.RecordFiles(ctx, []file.Recording{{File: f, Plan: auth.Pro}}, file.Holder(f.ID), nil)
+	recorded, err := c.store.Files.RecordFiles(ctx, []file.Recording{{File: f, Plan: auth.Pro}}, file.Holder(f.ID), nil)
 	if err != nil {
 		return file.File{}, err
 	}
@@ -106,7 +106,7 @@ func checkFiles(t *testing.T, data config.Data, want map[string][]byte) {
 			t.Error(err)
 		}
 	}
-	found, err := c.store.Files(t.Context(), workspaceID, clock.Now(), paging.Request{Limit: 1000})
+	found, err := c.store.Files.Files(t.Context(), workspaceID, clock.Now(), paging.Request{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,12 +131,12 @@ func deleteFiles(t *testing.T, data config.Data) {
 	t.Helper()
 	c, files, workspaceID, closeAll := openTestFiles(t, data)
 	defer closeAll()
-	found, err := c.store.Files(t.Context(), workspaceID, clock.Now(), paging.Request{Limit: 1000})
+	found, err := c.store.Files.Files(t.Context(), workspaceID, clock.Now(), paging.Request{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range found.Items {
-		if err := c.store.DropHolder(t.Context(), file.Holder(f.ID), clock.Now()); err != nil {
+		if err := c.store.Files.DropHolder(t.Context(), file.Holder(f.ID), clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -399,7 +399,7 @@ func TestBackupWhileFilesChange(t *testing.T) {
 	d := newSealedData(t)
 	s := startWithBackups(t, d.Data)
 	files, c := s.running.files, s.running.data.core
-	first, err := c.store.FirstWorkspace(t.Context())
+	first, err := c.store.Workspaces.FirstWorkspace(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +415,7 @@ func TestBackupWhileFilesChange(t *testing.T) {
 					mine = append(mine, f)
 				}
 				if err == nil && len(mine) > 5 {
-					err = c.store.DropHolder(ctx, file.Holder(mine[0].ID), clock.Now())
+					err = c.store.Files.DropHolder(ctx, file.Holder(mine[0].ID), clock.Now())
 					mine = mine[1:]
 				}
 				if err == nil {
@@ -450,7 +450,7 @@ func checkIntact(t *testing.T, data config.Data) {
 	t.Helper()
 	c, files, workspaceID, closeAll := openTestFiles(t, data)
 	defer closeAll()
-	found, err := c.store.Files(t.Context(), workspaceID, clock.Now(), paging.Request{Limit: 1000})
+	found, err := c.store.Files.Files(t.Context(), workspaceID, clock.Now(), paging.Request{Limit: 1000})
 	if err != nil || len(found.Items) == 0 {
 		t.Fatalf("%d files, %v", len(found.Items), err)
 	}
@@ -495,12 +495,12 @@ func TestStalledBackupReleasesBytes(t *testing.T) {
 		return len(page.Items)
 	}
 	before := stored()
-	if err := admin.core.store.DropHolder(t.Context(), file.Holder(f.ID), clock.Now()); err != nil {
+	if err := admin.core.store.Files.DropHolder(t.Context(), file.Holder(f.ID), clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the row is deleted", func() bool {
 		_, err := admin.files.SweepExpired(t.Context())
-		found, getErr := admin.core.store.File(t.Context(), f.WorkspaceID, f.ID, f.CreatedAt)
+		found, getErr := admin.core.store.Files.File(t.Context(), f.WorkspaceID, f.ID, f.CreatedAt)
 		return errors.Join(err, getErr) == nil && found == nil
 	})
 	if got := stored(); got != before {
@@ -523,17 +523,17 @@ func TestDeletedWorkflowLeavesNoBytes(t *testing.T) {
 	t.Parallel()
 	s := startWithBackups(t, config.Data{Dir: t.TempDir()})
 	c := s.running.data.core
-	first, err := c.store.FirstWorkspace(t.Context())
+	first, err := c.store.Workspaces.FirstWorkspace(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	workflow := s.create("/v1/workflows", `{"name": "Holder"}`)
 	f, err := addFile(t.Context(), c, s.running.files, first.ID, "name", randomBytes(1000))
 	if err == nil {
-		err = c.store.HoldFiles(t.Context(), first.ID, file.HeldByVersion(workflow, 1), []string{f.ID}, clock.Now())
+		err = c.store.Files.HoldFiles(t.Context(), first.ID, file.HeldByVersion(workflow, 1), []string{f.ID}, clock.Now())
 	}
 	if err == nil {
-		err = c.store.DropHolder(t.Context(), file.Holder(f.ID), clock.Now())
+		err = c.store.Files.DropHolder(t.Context(), file.Holder(f.ID), clock.Now())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func (s *Server) checkClock(ctx context.Context, record bool) bool {
 	if jumped {
 		current.Correction = correction
 	}
-	if err := s.data.store.SetServiceClock(ctx, current); err != nil {
+	if err := s.data.store.Installation.SetServiceClock(ctx, current); err != nil {
 		if ctx.Err() == nil {
 			s.log.Warn("cannot record the clock", "error", err)
 		}
@@ -72,7 +72,7 @@ func (h *housekeeper) settleClock(ctx context.Context) error {
 		}
 		for more := true; more && ctx.Err() == nil; {
 			var err error
-			if more, err = h.data.store.SettleServiceClock(ctx); err != nil && ctx.Err() == nil {
+			if more, err = h.data.store.Installation.SettleServiceClock(ctx); err != nil && ctx.Err() == nil {
 				h.log.Warn("cannot adjust waits to a clock that was set; retrying", "error", err)
 			}
 		}

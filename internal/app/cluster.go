@@ -191,7 +191,7 @@ func (s *Server) limits() api.Limits {
 		return ratelimit.New()
 	}
 	// clock.Now already follows the clock of the database.
-	return ratelimit.NewLeased(s.data.store, s.cluster.limitTimeout, func() time.Duration { return 0 })
+	return ratelimit.NewLeased(s.data.store.RateLimits, s.cluster.limitTimeout, func() time.Duration { return 0 })
 }
 
 func (c *cluster) close() {
@@ -345,7 +345,7 @@ func (s *Server) checkEndedRuns(except func(runID string) bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	ended, err := s.data.store.EndedRuns(ctx, watched)
+	ended, err := s.data.store.Runs.EndedRuns(ctx, watched)
 	if err != nil {
 		s.log.Debug("cannot check which watched runs have ended", "error", err)
 	}

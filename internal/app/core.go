@@ -25,7 +25,7 @@ import (
 
 // core holds the services that every command on the data needs.
 type core struct {
-	store    *store.Store
+	store    *store.DB
 	vault    *vault.Vault
 	auth     *auth.Service
 	accounts *account.Service
@@ -55,7 +55,7 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 		err = c.resumeClock(ctx)
 	}
 	if err == nil {
-		c.vault, err = vault.New(master, c.store)
+		c.vault, err = vault.New(master, c.store.Workspaces)
 	}
 	if err == nil {
 		err = c.checkMasterKey(ctx, data)
@@ -63,7 +63,7 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	c.auth, c.accounts = auth.NewService(c.store, c.vault), account.NewService(c.store)
+	c.auth, c.accounts = auth.NewService(c.store.Workspaces, c.vault), account.NewService(c.store.Accounts)
 	return c, nil
 }
 
@@ -73,7 +73,7 @@ func (c *core) resumeClock(ctx context.Context) error {
 	if c.lite == nil {
 		return nil
 	}
-	record, err := c.store.ServiceClock(ctx)
+	record, err := c.store.Installation.ServiceClock(ctx)
 	if err != nil {
 		return fmt.Errorf("read the clock: %w", err)
 	}
@@ -117,7 +117,7 @@ type backend interface {
 
 // checkImportComplete rejects an installation with an unfinished import.
 func (c *core) checkImportComplete(ctx context.Context) error {
-	half, err := c.store.ImportIncomplete(ctx)
+	half, err := c.store.Installation.ImportIncomplete(ctx)
 	if err != nil {
 		return fmt.Errorf("read the installation: %w", err)
 	}
@@ -164,7 +164,7 @@ func (c *core) ping(ctx context.Context) error {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.store.KeyCheck(ctx)
+		_, err := c.store.Installation.KeyCheck(ctx)
 		done <- err
 	}()
 	select {
@@ -239,7 +239,7 @@ func masterKey(data config.Data, serving bool) ([]byte, error) {
 // interrupted after the data keys were rewrapped, the draft of the new key matches
 // and is used.
 func (c *core) checkMasterKey(ctx context.Context, data config.Data) error {
-	check, err := c.store.KeyCheck(ctx)
+	check, err := c.store.Installation.KeyCheck(ctx)
 	if err != nil {
 		return fmt.Errorf("read the installation: %w", err)
 	}
@@ -248,7 +248,7 @@ func (c *core) checkMasterKey(ctx context.Context, data config.Data) error {
 	}
 	if data.MasterKey == "" {
 		if next, err := vault.ReadStaged(data.KeyFile()); err == nil {
-			if c.vault, err = vault.New(next, c.store); err != nil {
+			if c.vault, err = vault.New(next, c.store.Workspaces); err != nil {
 				return err
 			}
 			if c.rotated = bytes.Equal(check, c.vault.Check()); c.rotated {

@@ -43,7 +43,7 @@ func ExportTo(ctx context.Context, data config.Data, to, notices io.Writer) (row
 // openRecordedPlace opens the place of the files, which must be the one that the settings
 // name.
 func (c *core) openRecordedPlace(ctx context.Context, data config.Data) (filesPlace, error) {
-	recorded, err := c.store.RecordedFilesPlace(ctx)
+	recorded, err := c.store.Files.RecordedFilesPlace(ctx)
 	if err != nil {
 		return filesPlace{}, err
 	}
@@ -56,7 +56,7 @@ func (c *core) openRecordedPlace(ctx context.Context, data config.Data) (filesPl
 
 // export writes the database and the bytes of files to an archive.
 func (c *core) export(ctx context.Context, blobs blob.Store, to io.Writer) (rows int64, err error) {
-	check, err := c.store.KeyCheck(ctx)
+	check, err := c.store.Installation.KeyCheck(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the installation: %w", err)
 	}

@@ -104,7 +104,7 @@ func (s *Server) newFiles(ctx context.Context, data config.Data) (*file.Service,
 		admit = nil // another disk, or none
 	}
 	files := file.NewService(file.Config{
-		Store: s.data.store, Blobs: place.blobs, Keys: s.data.vault, Capacity: place.capacity, Exclusive: place.name == directoryPlace, Log: s.log, Admit: admit,
+		Store: s.data.store.Files, Blobs: place.blobs, Keys: s.data.vault, Capacity: place.capacity, Exclusive: place.name == directoryPlace, Log: s.log, Admit: admit,
 		KeepBytes: func() bool { return keepsPrevious(data, place) },
 	})
 	s.filesPlace = place
@@ -117,7 +117,7 @@ func (s *Server) newFiles(ctx context.Context, data config.Data) (*file.Service,
 
 // checkFilesPlace compares a place with the recorded one.
 func checkFilesPlace(ctx context.Context, c *core, place filesPlace, mayMove bool) error {
-	recorded, err := c.store.FilesPlace(ctx, place.name, mayMove)
+	recorded, err := c.store.Files.FilesPlace(ctx, place.name, mayMove)
 	if fault.Is(err, fault.StorageFull) && c.lite != nil {
 		return nil // no other process uses the data, so the next start records it
 	}

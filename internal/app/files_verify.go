@@ -30,7 +30,7 @@ const verifyPage = 500
 // damaged.
 func (a *Admin) VerifyFiles(ctx context.Context) (FilesVerification, error) {
 	result := FilesVerification{Damaged: []DamagedFile{}}
-	recorded, err := a.core.store.RecordedFilesPlace(ctx)
+	recorded, err := a.core.store.Files.RecordedFilesPlace(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -43,7 +43,7 @@ func (a *Admin) VerifyFiles(ctx context.Context) (FilesVerification, error) {
 	}
 	sealed := blob.NewSealedStore(place.blobs, a.core.vault)
 	for after := blob.ID(""); ; {
-		refs, err := a.core.store.BlobsOfFiles(ctx, after, verifyPage)
+		refs, err := a.core.store.Files.BlobsOfFiles(ctx, after, verifyPage)
 		if err != nil || len(refs) == 0 {
 			return result, err
 		}
@@ -81,7 +81,7 @@ func verifyBlob(ctx context.Context, sealed *blob.SealedStore, ref blob.Ref) (pr
 
 // addDamaged adds the files that need a blob. There are none if they were deleted since.
 func (a *Admin) addDamaged(ctx context.Context, result *FilesVerification, ref blob.Ref, problem string) error {
-	files, err := a.core.store.FilesOfBlob(ctx, ref)
+	files, err := a.core.store.Files.FilesOfBlob(ctx, ref)
 	for _, f := range files {
 		result.Damaged = append(result.Damaged, DamagedFile{ID: f.ID, WorkspaceID: f.WorkspaceID, Name: f.Name, Problem: problem})
 	}

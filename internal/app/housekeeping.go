@@ -64,7 +64,7 @@ func (h *housekeeper) flushPeriodically(ctx context.Context) error {
 		h.flush(ctx)
 		h.runner.countWorkspaces(ctx)
 		if h.data.pg != nil && n%releaseEvery == 0 {
-			if err := h.data.store.OutboxOf(h.node).ReturnWebhooks(ctx); err != nil {
+			if err := h.data.store.Webhooks.OutboxOf(h.node).ReturnWebhooks(ctx); err != nil {
 				h.log.Warn("cannot release idle webhooks", "error", err)
 			}
 		}
@@ -109,22 +109,24 @@ func (h *housekeeper) checkConsents(ctx context.Context) error {
 // sweep removes deleted and old rows in batches. It runs separately from
 // flushPeriodically, because it can take long after large deletions.
 func (h *housekeeper) sweep(ctx context.Context) error {
-	st, pruner := h.data.store, run.NewPruner(h.data.store, retention(h.keepRuns))
+	st, pruner := h.data.store, run.NewPruner(h.data.store.Runs, retention(h.keepRuns))
 	var expired, pruned time.Time
 	for clock.Sleep(ctx, housekeepEvery) {
 		if !h.leads(ctx, "housekeeping") {
 			continue
 		}
 		now := clock.Now()
-		h.purge(ctx, func() (bool, error) { return st.PurgeDeleted(ctx, purgeBatch) })
-		h.purge(ctx, func() (bool, error) { return st.PurgeTables(ctx, purgeBatch) })
+		h.purge(ctx, func() (bool, error) { return st.Workflows.PurgeDeleted(ctx, purgeBatch) })
+		h.purge(ctx, func() (bool, error) { return st.Tables.PurgeTables(ctx, purgeBatch) })
 		if now.Sub(pruned) >= pruneEvery {
 			h.purge(ctx, func() (bool, error) { return pruner.Batch(ctx, now, purgeBatch) })
-			h.purge(ctx, func() (bool, error) { return st.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
-			h.purge(ctx, func() (bool, error) { return st.PurgeSessions(ctx, now, now.Add(-account.IdleTimeout), purgeBatch) })
+			h.purge(ctx, func() (bool, error) { return st.RateLimits.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
+			h.purge(ctx, func() (bool, error) {
+				return st.Accounts.PurgeSessions(ctx, now, now.Add(-account.IdleTimeout), purgeBatch)
+			})
 			pruned = now
 		}
-		h.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
+		h.purge(ctx, func() (bool, error) { return st.Runs.PurgeRemains(ctx, purgeBatch) })
 		h.purge(ctx, func() (bool, error) { return h.files.SweepExpired(ctx) })
 		h.purge(ctx, func() (bool, error) { return false, h.files.SweepOrphans(ctx) })
 		if now.Sub(expired) >= expireEvery {
@@ -138,14 +140,16 @@ func (h *housekeeper) sweep(ctx context.Context) error {
 // expire removes expired rows.
 func (h *housekeeper) expire(ctx context.Context, now time.Time) {
 	st := h.data.store
-	h.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
-	h.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
-	h.purge(ctx, func() (bool, error) { return st.PurgeKeys(ctx, now, purgeBatch) })
-	h.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestRetention), purgeBatch) })
+	h.purge(ctx, func() (bool, error) { return st.Idempotency.PurgeIdempotency(ctx, now, purgeBatch) })
+	h.purge(ctx, func() (bool, error) { return st.Triggers.PurgeTriggerKeys(ctx, now, purgeBatch) })
+	h.purge(ctx, func() (bool, error) { return st.State.PurgeKeys(ctx, now, purgeBatch) })
 	h.purge(ctx, func() (bool, error) {
-		return st.PurgeOld(ctx, now.Add(-event.Retention), purgeBatch/4) // it deletes from four tables
+		return st.Triggers.PurgeRequests(ctx, now.Add(-trigger.RequestRetention), purgeBatch)
 	})
-	h.purge(ctx, func() (bool, error) { return st.PurgeAudit(ctx, now.Add(-audit.Retention), purgeBatch) })
+	h.purge(ctx, func() (bool, error) {
+		return st.Events.PurgeOld(ctx, now.Add(-event.Retention), purgeBatch/4) // it deletes from four tables
+	})
+	h.purge(ctx, func() (bool, error) { return st.Audit.PurgeAudit(ctx, now.Add(-audit.Retention), purgeBatch) })
 }
 
 // leads reports whether this node does a task that one node does for all.

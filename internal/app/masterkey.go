@@ -37,12 +37,12 @@ func RotateMasterKey(ctx context.Context, data config.Data, newFile string) (pre
 	if err != nil {
 		return "", err
 	}
-	to, err := vault.New(next, c.store)
+	to, err := vault.New(next, c.store.Workspaces)
 	if err != nil {
 		return "", err
 	}
 	failpoint.Hit(failpoint.BeforeRewrap, "")
-	err = c.store.RewrapDataKeys(ctx, to.Check(), func(workspaceID string, wrapped []byte) ([]byte, error) {
+	err = c.store.Installation.RewrapDataKeys(ctx, to.Check(), func(workspaceID string, wrapped []byte) ([]byte, error) {
 		return c.vault.Rewrap(workspaceID, wrapped, to)
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ func newSealedData(t *testing.T) *sealedData {
 		if _, err := c.auth.Bootstrap(ctx); err != nil {
 			return err
 		}
-		first, err := c.store.FirstWorkspace(ctx)
+		first, err := c.store.Workspaces.FirstWorkspace(ctx)
 		if err != nil {
 			return err
 		}
@@ -145,11 +145,11 @@ func TestInterruptedRotation(t *testing.T) {
 			}
 			if rewrapped {
 				d.with(t, sqlite.Options{}, func(ctx context.Context, c *core) error {
-					to, err := vault.New(next, c.store)
+					to, err := vault.New(next, c.store.Workspaces)
 					if err != nil {
 						return err
 					}
-					return c.store.RewrapDataKeys(ctx, to.Check(), func(id string, wrapped []byte) ([]byte, error) { return c.vault.Rewrap(id, wrapped, to) })
+					return c.store.Installation.RewrapDataKeys(ctx, to.Check(), func(id string, wrapped []byte) ([]byte, error) { return c.vault.Rewrap(id, wrapped, to) })
 				})
 			}
 			d.opens(t)

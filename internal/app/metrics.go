@@ -126,7 +126,7 @@ func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	s.collectDatabaseFiles(m)
 	s.collectOldestTransaction(ctx, m)
 	now := clock.Steady()
-	backlog, err := s.data.store.Backlog(ctx, now)
+	backlog, err := s.data.store.Runs.Backlog(ctx, now)
 	if err != nil {
 		m.Failed(err)
 		return

@@ -18,7 +18,7 @@ import (
 // workflow.OwnSource.
 type ownSource struct {
 	integrations *ownintegration.Service
-	store        *store.Store
+	store        *store.DB
 	operations   *operation.Actions
 	// actions and types are those that ship with Stepmill.
 	actions *action.Catalog
@@ -38,7 +38,7 @@ func useOwnIntegrations(source ownSource, connections *connection.Service, progr
 func (ownSource) IsOwn(name string) bool { return integration.IsOwn(name) }
 
 func (o ownSource) Workspace(ctx context.Context, id string) (string, error) {
-	return o.store.WorkspaceOf(ctx, id)
+	return o.store.OwnIntegrations.WorkspaceOf(ctx, id)
 }
 
 func (o ownSource) Version(ctx context.Context, workspaceID string, ids []string) (string, error) {

@@ -118,7 +118,7 @@ func (r *runner) countWorkspaces(ctx context.Context) {
 	if r.shared.Load() {
 		return
 	}
-	several, err := r.data.store.HasSeveralWorkspaces(ctx)
+	several, err := r.data.store.Workspaces.HasSeveralWorkspaces(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		r.log.Warn("cannot count the workspaces", "error", err)

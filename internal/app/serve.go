@@ -87,7 +87,7 @@ type Option func(*Server)
 
 // WithPasswordCost hashes passwords at another cost than account.DefaultCost.
 func WithPasswordCost(cost account.Cost) Option {
-	return func(s *Server) { s.data.accounts = account.NewService(s.data.store, account.WithCost(cost)) }
+	return func(s *Server) { s.data.accounts = account.NewService(s.data.store.Accounts, account.WithCost(cost)) }
 }
 
 // NewServer opens the data and the listener. On a new installation it creates the
@@ -183,34 +183,34 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	if err != nil {
 		return err
 	}
-	secrets := secret.NewService(st, v)
+	secrets := secret.NewService(st.Secrets, v)
 	connections, err := s.newConnections()
 	if err != nil {
 		return err
 	}
-	links := run.NewLinks(st, v, s.publicURL)
+	links := run.NewLinks(st.Runs, v, s.publicURL)
 	s.housekeeper = housekeeper{
 		data: &s.data, runner: &s.runner, node: s.node, keepRuns: s.config.KeepRuns, log: s.log,
-		usage: usage.NewService(st), inbox: trigger.NewInbox(st), connections: connections, files: s.files,
+		usage: usage.NewService(st.Usage), inbox: trigger.NewInbox(st.Triggers), connections: connections, files: s.files,
 	}
-	programs := workflow.NewPrograms(st, actions, types.Format())
+	programs := workflow.NewPrograms(st.Workflows, actions, types.Format())
 	outbox, queued, err := s.newDispatcher(ctx, data)
 	if err != nil {
 		return err
 	}
-	s.runner.runs = run.NewService(st, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
+	s.runner.runs = run.NewService(st.Runs, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
 	s.runner.runs.QueuedInMemory(queued)
 	s.runner.runs.AdmitStarts(s.disk.admitRun)
-	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.holdsLease, Log: s.log})
+	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st.Leases, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.holdsLease, Log: s.log})
 	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
-	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets, st}, trigger.NewArming(types, v))
+	workflows := workflow.NewService(st.Workflows, actions, types.Format(), nameSource{secrets, st.Connections}, trigger.NewArming(types, v))
 	s.data.checkNodes(workflows)
-	own := useOwnIntegrations(ownSource{ownintegration.NewService(st), st, operations, actions, types.Format()}, connections, programs, workflows)
-	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
+	own := useOwnIntegrations(ownSource{ownintegration.NewService(st.OwnIntegrations), st, operations, actions, types.Format()}, connections, programs, workflows)
+	s.runner.firers = types.Firers(trigger.Deps{Store: st.Triggers, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
-		Store: st, Vault: v, Operations: operations, Connections: connections, Apps: connections, Programs: programs, Triggers: st, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
+		Store: st.Subscriptions, Vault: v, Operations: operations, Connections: connections, Apps: connections, Programs: programs, Triggers: st.Triggers, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
 	}
-	serviceCalls := subscription.NewCalls(st, subscriptions, s.runner.runs, s.housekeeper.inbox)
+	serviceCalls := subscription.NewCalls(st.Subscriptions, subscriptions, s.runner.runs, s.housekeeper.inbox)
 	s.runner.subscriptions, s.runner.appCalls = subscription.NewReconciler(subscriptions), subscription.NewFanout(serviceCalls, s.log)
 	previews := run.NewPreviews(s.runner.runs, secrets)
 	options, err := s.apiOptions()
@@ -218,20 +218,20 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		return err
 	}
 	s.front.api = api.New(api.Services{
-		Auth: s.data.auth, Accounts: s.data.accounts, Actions: actions, Workflows: workflows, Runs: s.runner.runs, Links: links, Audit: audit.NewService(st), Usage: s.housekeeper.usage,
-		Triggers:      trigger.NewService(types, st, workflows, s.runner.runs, v, s.housekeeper.inbox, s.publicURL),
-		Hooks:         hooks.NewHooks(st, programs, s.runner.runs, secrets, s.housekeeper.inbox, s.files),
+		Auth: s.data.auth, Accounts: s.data.accounts, Actions: actions, Workflows: workflows, Runs: s.runner.runs, Links: links, Audit: audit.NewService(st.Audit), Usage: s.housekeeper.usage,
+		Triggers:      trigger.NewService(types, st.Triggers, workflows, s.runner.runs, v, s.housekeeper.inbox, s.publicURL),
+		Hooks:         hooks.NewHooks(st.Triggers, programs, s.runner.runs, secrets, s.housekeeper.inbox, s.files),
 		Subscriptions: subscription.NewService(subscriptions), ServiceCalls: serviceCalls,
-		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
+		Webhooks:    webhook.NewService(st.Webhooks, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Connections: connections, Integrations: own,
 		Lists:  operation.NewLists(operations, connections),
-		Tables: table.NewService(st), State: state.NewService(st), Files: s.files,
+		Tables: table.NewService(st.Tables), State: state.NewService(st.State), Files: s.files,
 		Previews:    previews,
 		StepTester:  run.NewStepTester(previews, programs, s.runner.engine),
-		Idempotency: idempotency.NewService(st, v),
-		Events:      event.NewService(st, s.changes.events),
-		Nodes:       node.NewService(s.registry(), st, s.node),
+		Idempotency: idempotency.NewService(st.Idempotency, v),
+		Events:      event.NewService(st.Events, s.changes.events),
+		Nodes:       node.NewService(s.registry(), st.Runs, s.node),
 	}, options)
 	return nil
 }
@@ -254,7 +254,7 @@ func (s *Server) newActions() (*action.Catalog, *operation.Actions, error) {
 	}
 	operations := operation.NewActions(integrations, s.runner.egress)
 	actions, err := catalog.New(catalog.Deps{
-		HTTP: s.runner.egress, Runs: childStarter{s}, Scripts: s.runner.scripts, Tables: s.data.store, Keys: s.data.store, Operations: operations,
+		HTTP: s.runner.egress, Runs: childStarter{s}, Scripts: s.runner.scripts, Tables: s.data.store.Tables, Keys: s.data.store.State, Operations: operations,
 	})
 	return actions, operations, err
 }
@@ -281,7 +281,7 @@ func (s *Server) newConnections() (*connection.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	connections := connection.NewService(s.data.store, s.data.vault, s.runner.egress, integrations, s.node, s.log)
+	connections := connection.NewService(s.data.store.Connections, s.data.vault, s.runner.egress, integrations, s.node, s.log)
 	if file := s.config.OAuthAppsFile; file != "" {
 		apps, err := os.ReadFile(file)
 		if err == nil {
@@ -300,9 +300,9 @@ func (s *Server) newConnections() (*connection.Service, error) {
 func (s *Server) newDispatcher(ctx context.Context, data config.Data) (outbox webhook.Outbox, queued func(runID string) bool, err error) {
 	st, r := s.data.store, &s.runner
 	if !data.Shared() {
-		alone := local.New(st, s.node, engine.Slots, s.log)
+		alone := local.New(st.Leases, s.node, engine.Slots, s.log)
 		r.dispatch, r.adoptRuns, r.shareSlots = alone, alone.Recover, alone.Share
-		return st, alone.Queued, nil
+		return st.Webhooks, alone.Queued, nil
 	}
 	if s.cluster, err = s.newCluster(ctx, data); err != nil {
 		return nil, nil, err
@@ -311,7 +311,7 @@ func (s *Server) newDispatcher(ctx context.Context, data config.Data) (outbox we
 	// workspace and knows which of them wait.
 	r.dispatch, r.adoptRuns, r.shareSlots = s.cluster.dispatch, func(context.Context) error { return nil }, func() {}
 	// Another node may have started at the same time, with another place for files.
-	return st.OutboxOf(s.node), func(string) bool { return false }, checkFilesPlace(ctx, s.data.core, s.filesPlace, false)
+	return st.Webhooks.OutboxOf(s.node), func(string) bool { return false }, checkFilesPlace(ctx, s.data.core, s.filesPlace, false)
 }
 
 // publicURL returns the base URL of links to the service. A worker without a

@@ -17,7 +17,7 @@ import (
 func (a *Admin) showFirst(ctx context.Context, what string, show auth.Show, create func(auth.Show) error) error {
 	shown := false
 	err := create(func(value string) error {
-		if err := a.onDisk(ctx, a.core.store.Probe); errors.Is(err, errDiskStalled) {
+		if err := a.onDisk(ctx, a.core.store.Installation.Probe); errors.Is(err, errDiskStalled) {
 			return fmt.Errorf("%w; nothing was created", err)
 		} else if err != nil {
 			return err

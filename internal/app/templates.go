@@ -88,8 +88,8 @@ func (a *Admin) workflows() (*workflow.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := secret.NewService(a.core.store, a.core.vault)
-	workflows := workflow.NewService(a.core.store, actions, types.Format(), nameSource{secrets, a.core.store}, trigger.NewArming(types, a.core.vault))
+	secrets := secret.NewService(a.core.store.Secrets, a.core.vault)
+	workflows := workflow.NewService(a.core.store.Workflows, actions, types.Format(), nameSource{secrets, a.core.store.Connections}, trigger.NewArming(types, a.core.vault))
 	a.core.checkNodes(workflows)
 	return workflows, nil
 }

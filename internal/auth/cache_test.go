@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
-	"github.com/stepmill/stepmill/internal/store"
 )
 
 // flakyStore calls a function after a key was read, and fails the first writes of
 // last use.
 type flakyStore struct {
-	*store.Store
+	auth.Store
 	afterKey func()
 	fails    int
 }
@@ -43,7 +42,7 @@ func TestKeyChangesDuringRead(t *testing.T) {
 	w := newEnv(t)
 	actor := w.Workspace(t, auth.Free)
 	key, value := w.key(actor, auth.NewKey{Name: "n", Scopes: []string{"read"}})
-	rows := &flakyStore{Store: w.Store}
+	rows := &flakyStore{Store: w.Workspaces}
 	w.Auth = auth.NewService(rows, w.Vault)
 	rows.afterKey = func() {
 		if _, err := w.Auth.UpdateWorkspace(t.Context(), w.Admin, actor.Workspace.ID, auth.WorkspacePatch{Plan: new(auth.Pro)}); err != nil {
@@ -70,7 +69,7 @@ func TestFlushLastUsedRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newEnv(t)
 		key, value := w.key(w.Admin, auth.NewKey{Name: "n", Scopes: []string{"read"}})
-		w.Auth = auth.NewService(&flakyStore{Store: w.Store, fails: 1}, w.Vault)
+		w.Auth = auth.NewService(&flakyStore{Store: w.Workspaces, fails: 1}, w.Vault)
 		w.wantWorks(value)
 		used := time.Now()
 		if err := w.Auth.FlushLastUsed(t.Context()); err == nil {

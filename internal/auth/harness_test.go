@@ -28,7 +28,7 @@ func newEnv(t *testing.T) *env {
 // another returns the same installation with the service of another process.
 func (w *env) another() *env {
 	copied := *w.Installation
-	copied.Auth = auth.NewService(w.Store, w.Vault)
+	copied.Auth = auth.NewService(w.DB.Workspaces, w.Vault)
 	return &env{&copied, w.t}
 }
 

@@ -253,7 +253,7 @@ func TestConcurrentUpdates(t *testing.T) {
 func TestWorkspaceCreatedByUser(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
-	people := account.NewService(w.Store, account.WithCost(account.Cost{Memory: 8, Passes: 1, Threads: 1}))
+	people := account.NewService(w.DB.Accounts, account.WithCost(account.Cost{Memory: 8, Passes: 1, Threads: 1}))
 	link, err := people.WelcomeLink(t.Context(), "", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func TestAccess(t *testing.T) {
 	}
 	want := func(about string, uses, changes []auth.Actor) {
 		t.Helper()
-		names, err := in.store.ConnectionNames(ctx, c.WorkspaceID)
+		names, err := in.store.Connections.ConnectionNames(ctx, c.WorkspaceID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,7 @@ connection:
 	if err != nil {
 		t.Fatal(err)
 	}
-	shops := connection.NewService(in.store, in.vault, in.client, catalog, "node_1", slog.New(slog.DiscardHandler))
+	shops := connection.NewService(in.store.Connections, in.vault, in.client, catalog, "node_1", slog.New(slog.DiscardHandler))
 	put := func(fields map[string]string) (connection.App, error) {
 		app, _, err := shops.PutApp(t.Context(), in.owner, connection.NewApp{Integration: "shop", ClientID: "c", ClientSecret: "s3cret", Fields: fields})
 		return app, err
@@ -91,7 +91,7 @@ connection:
 	if want := map[string]string{"team": "one"}; err != nil || !maps.Equal(app.Fields, want) {
 		t.Errorf("%v, %v", app.Fields, err)
 	}
-	sealed, err := in.store.AppFor(t.Context(), in.owner.Workspace.ID, "shop", "oauth2")
+	sealed, err := in.store.Connections.AppFor(t.Context(), in.owner.Workspace.ID, "shop", "oauth2")
 	if err != nil || bytes.Contains(sealed.Secret, []byte("s3cret")) || !maps.Equal(sealed.Fields, app.Fields) {
 		t.Errorf("%+v, %v", sealed, err)
 	}

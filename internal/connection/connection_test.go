@@ -32,7 +32,7 @@ const redirect = "https://flows.example/ui/v1/oauth/callback"
 type installation struct {
 	t      *testing.T
 	db     *sqlite.DB
-	store  *store.Store
+	store  *store.DB
 	vault  *vault.Vault
 	client connection.Client
 	owner  auth.Actor
@@ -45,13 +45,13 @@ func newInstallation(t *testing.T) *installation {
 	db := sqlitetest.Open(t)
 	in := &installation{t: t, db: db, store: store.New(db, store.Notify{})}
 	var err error
-	if in.vault, err = vault.New(make([]byte, 32), in.store); err != nil {
+	if in.vault, err = vault.New(make([]byte, 32), in.store.Workspaces); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := auth.NewService(in.store, in.vault).Bootstrap(t.Context()); err != nil {
+	if _, err := auth.NewService(in.store.Workspaces, in.vault).Bootstrap(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first, err := in.store.FirstWorkspace(t.Context())
+	first, err := in.store.Workspaces.FirstWorkspace(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (in *installation) node(id string) *connection.Service {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	return connection.NewService(in.store, in.vault, in.client, catalog, id, slog.New(slog.NewTextHandler(&in.log, nil)))
+	return connection.NewService(in.store.Connections, in.vault, in.client, catalog, id, slog.New(slog.NewTextHandler(&in.log, nil)))
 }
 
 // definition is a custom connection to a test server.

@@ -81,7 +81,7 @@ func TestDeviceCode(t *testing.T) {
 		t.Errorf("%+v, %v", outcome, err)
 	}
 	in.awaitRequest(s, asked.State)
-	if sealed, err := in.store.SealedConnection(t.Context(), in.owner.Workspace.ID, "shop"); sealed != nil || err != nil {
+	if sealed, err := in.store.Connections.SealedConnection(t.Context(), in.owner.Workspace.ID, "shop"); sealed != nil || err != nil {
 		t.Errorf("it exists before the consent: %+v, %v", sealed, err)
 	}
 	s.Decide(t, asked.UserCode, "")

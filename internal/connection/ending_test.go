@@ -99,7 +99,7 @@ func TestEndOfConsent(t *testing.T) {
 		if err := in.CheckEnding(ctx); err != nil {
 			t.Fatal(err)
 		}
-		found, err := in.store.Events(ctx, c.WorkspaceID, event.Query{Filter: event.Filter{Types: []event.Type{event.ConnectionEnding}}}, paging.Request{Limit: 10})
+		found, err := in.store.Events.Events(ctx, c.WorkspaceID, event.Query{Filter: event.Filter{Types: []event.Type{event.ConnectionEnding}}}, paging.Request{Limit: 10})
 		if err != nil || len(found.Items) != warnings {
 			t.Errorf("%d warnings, want %d: %v", len(found.Items), warnings, err)
 		}

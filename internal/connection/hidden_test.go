@@ -124,12 +124,12 @@ func TestMaskOfUnusableConnection(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t)
 	c := in.create("shop", "swordfish", inHeader)
-	sealed, err := in.store.SealedConnection(t.Context(), c.WorkspaceID, c.Name)
+	sealed, err := in.store.Connections.SealedConnection(t.Context(), c.WorkspaceID, c.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sealed.Definition = []byte(`{"hosts": []}`)
-	if _, err := in.store.UpdateConnection(t.Context(), *sealed, sealed.Epoch, nil); err != nil {
+	if _, err := in.store.Connections.UpdateConnection(t.Context(), *sealed, sealed.Epoch, nil); err != nil {
 		t.Fatal(err)
 	}
 	in.wantMasked(in.node("node_2"), []string{"shop"}, "swordfish")

@@ -26,10 +26,10 @@ func TestMasterKeyRotation(t *testing.T) {
 
 	old, key := in.vault, make([]byte, 32)
 	key[0] = 1
-	if in.vault, err = vault.New(key, in.store); err != nil {
+	if in.vault, err = vault.New(key, in.store.Workspaces); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.store.RewrapDataKeys(t.Context(), in.vault.Check(), func(id string, wrapped []byte) ([]byte, error) { return old.Rewrap(id, wrapped, in.vault) }); err != nil {
+	if err := in.store.Installation.RewrapDataKeys(t.Context(), in.vault.Check(), func(id string, wrapped []byte) ([]byte, error) { return old.Rewrap(id, wrapped, in.vault) }); err != nil {
 		t.Fatal(err)
 	}
 	in.Service = in.node("node_2")
@@ -57,16 +57,16 @@ func TestMovedCredential(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	one, err := in.store.SealedConnection(ctx, ws, "one")
+	one, err := in.store.Connections.SealedConnection(ctx, ws, "one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := in.store.SealedConnection(ctx, ws, "two")
+	two, err := in.store.Connections.SealedConnection(ctx, ws, "two")
 	if err != nil {
 		t.Fatal(err)
 	}
 	two.Credential = one.Credential
-	if _, err := in.store.UpdateConnection(ctx, *two, two.Epoch, nil); err != nil {
+	if _, err := in.store.Connections.UpdateConnection(ctx, *two, two.Epoch, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := in.call(in.Service, s, "two"); !errors.Is(err, vault.ErrSealed) {

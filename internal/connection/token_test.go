@@ -152,7 +152,7 @@ func TestConsentWithoutAToken(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(err), "invalid_client") || !strings.Contains(fmt.Sprint(err), "Check the client ID and secret") {
 		t.Error(err)
 	}
-	if sealed, err := in.store.SealedConnection(t.Context(), in.owner.Workspace.ID, "shop"); sealed != nil || err != nil {
+	if sealed, err := in.store.Connections.SealedConnection(t.Context(), in.owner.Workspace.ID, "shop"); sealed != nil || err != nil {
 		t.Errorf("%+v, %v", sealed, err)
 	}
 }

@@ -326,7 +326,7 @@ func TestConsentIsKeptUntilItIsStored(t *testing.T) {
 		}
 		var id string
 		find := func() *connection.Sealed {
-			c, err := u.store.SealedConnection(t.Context(), u.owner.Workspace.ID, "crm")
+			c, err := u.store.Connections.SealedConnection(t.Context(), u.owner.Workspace.ID, "crm")
 			if err != nil {
 				t.Fatal(err)
 			}

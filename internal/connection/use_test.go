@@ -62,7 +62,7 @@ func TestOther401s(t *testing.T) {
 		return accepted, err
 	}
 	status := func(name string) connection.Status {
-		c, err := in.store.SealedConnection(t.Context(), in.owner.Workspace.ID, name)
+		c, err := in.store.Connections.SealedConnection(t.Context(), in.owner.Workspace.ID, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -206,7 +206,7 @@ func consentTo(t *testing.T, in *installation, node *connection.Service, service
 // hostOf returns a host of a connection.
 func hostOf(t *testing.T, in *installation, name string) connection.Host {
 	t.Helper()
-	c, err := in.store.SealedConnection(t.Context(), in.owner.Workspace.ID, name)
+	c, err := in.store.Connections.SealedConnection(t.Context(), in.owner.Workspace.ID, name)
 	if err != nil || c == nil || len(c.Hosts) == 0 {
 		t.Fatalf("%v, %v", c, err)
 	}

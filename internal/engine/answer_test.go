@@ -61,7 +61,7 @@ func TestAnswerToWaitingRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(asksAlone), "{}")
 		time.Sleep(50 * time.Hour)
 		w.mustAnswer(id, "ask", "yes")
@@ -76,7 +76,7 @@ func TestAnswerWhileOtherStepsRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(asksBeside), "{}")
 		time.Sleep(time.Minute)
 		w.mustAnswer(id, "ask", "yes")
@@ -96,7 +96,7 @@ func TestAnswerBeforeStepWaits(t *testing.T) {
 		w := newWorld(t)
 		var id atomic.Value
 		var early error
-		st := &hooked{Store: w.store, before: func(lease run.Lease, d run.Decision) {
+		st := &hooked{Store: w.store.Leases, before: func(lease run.Lease, d run.Decision) {
 			if slices.ContainsFunc(d.Steps, func(s run.Step) bool { return s.Path == "ask" && s.Status == run.StepWaiting }) {
 				early = w.answer(lease.RunID, "ask", "early")
 			}
@@ -129,7 +129,7 @@ func TestAnswerDuringRelease(t *testing.T) {
 						once.Do(func() { w.mustAnswer(lease.RunID, "ask", "yes") })
 					}
 				}
-				st := &hooked{Store: w.store}
+				st := &hooked{Store: w.store.Leases}
 				if moment == "before" {
 					st.before = hook
 				} else {
@@ -155,7 +155,7 @@ func TestFirstAnswerWins(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				w.start(w.store)
+				w.start(w.store.Leases)
 				id := w.startRun(w.workflow(steps), "{}")
 				time.Sleep(time.Minute)
 				var (
@@ -195,7 +195,7 @@ func TestAnswerSurvivesCrash(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				st := &hooked{Store: w.store}
+				st := &hooked{Store: w.store.Leases}
 				n := w.start(st)
 				id := w.startRun(w.workflow(steps), "{}")
 				time.Sleep(time.Minute)
@@ -204,7 +204,7 @@ func TestAnswerSurvivesCrash(t *testing.T) {
 				w.mustAnswer(id, "ask", "yes")
 				w.crash(n, st, id)
 				time.Sleep(time.Hour)
-				w.start(w.store)
+				w.start(w.store.Leases)
 				w.continuedOnce(id, "yes", time.Now())
 				w.effects.open("beside")
 				if d := w.endOf(id); d.Status != run.Succeeded || w.effects.count("then") != 1 {
@@ -222,7 +222,7 @@ func TestAnswerBeforeTimeoutCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var silent atomic.Bool
-		st := &hooked{Store: w.store, answers: func() error {
+		st := &hooked{Store: w.store.Leases, answers: func() error {
 			if silent.Load() {
 				return errInjected
 			}
@@ -252,7 +252,7 @@ func TestAnswerWithoutNudge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(fmt.Sprintf(asks, `,
 			{"id": "pause", "needs": [], "uses": "flow.wait", "with": {"for": "5m"}},
 			{"id": "beside", "needs": [], "timeout": "15m", "uses": "test.effect", "with": {"gate": "beside"}}`)), "{}")

@@ -38,7 +38,7 @@ func TestRemindersUntilAnswered(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				w.start(w.store)
+				w.start(w.store.Leases)
 				id := w.startRun(w.workflow(`[{"id": "ask", "uses": "flow.approval", "with": {`+tc.with+`, `+notify+`}}]`), "{}")
 				if tc.after > 0 {
 					time.Sleep(tc.after)
@@ -66,7 +66,7 @@ func TestWaitShowsDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "ask", "uses": "flow.approval", "with": {"timeout": "3d", "remind_every": "1d", "notify": {"url": "https://chat.example"}}}]`), "{}")
 		synctest.Wait()
 		began := w.get(id).Steps[0].StartedAt
@@ -78,7 +78,7 @@ func TestWaitShowsDeadline(t *testing.T) {
 			// A server that was down all day sends one reminder, not many.
 			n.end()
 			time.Sleep(25 * time.Hour)
-			n = w.start(w.store)
+			n = w.start(w.store.Leases)
 			synctest.Wait()
 		}
 		if got := w.notifier.count(); got != 3 {
@@ -86,7 +86,7 @@ func TestWaitShowsDeadline(t *testing.T) {
 		}
 		n.end()
 		time.Sleep(40 * time.Hour) // past the deadline
-		w.start(w.store)
+		w.start(w.store.Leases)
 		if d := w.endOf(id); d.Error == nil || d.Error.Code != "approval_timed_out" || w.notifier.count() != 3 {
 			t.Errorf("%+v after %d", d.Error, w.notifier.count())
 		}
@@ -98,7 +98,7 @@ func TestFailedNotifications(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		w.notifier.failNext(3)
 		const step = `[{"id": "ask", "uses": "flow.approval", "with": {"timeout": "3d", "on_timeout": "continue", "remind_every": "1d", "notify": {"url": "https://chat.example"}}}]`
 		id := w.startRun(w.workflow(step), "{}")
@@ -128,7 +128,7 @@ func TestLinksWithoutPublicURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.nowhere.Store(true)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		asks := w.startRun(w.workflow(`[{"id": "tell", "uses": "test.effect", "with": {"says": "${{ links.ask.page }}"}},
 			{"id": "ask", "needs": ["tell"], "uses": "flow.approval", "with": {"timeout": "1h", "on_timeout": "continue"}}]`), "{}")
 		if d := w.endOf(w.startRun(w.workflow(`[{"id": "tell", "uses": "test.effect"}]`), "{}")); d.Status != run.Succeeded {
@@ -150,7 +150,7 @@ func TestLinksInLoops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[
 			{"id": "outer", "needs": [], "uses": "flow.approval"},
 			{"id": "each", "needs": [], "foreach": "[0, 1]", "parallel": 2, "steps": [
@@ -171,7 +171,7 @@ func TestLinksInLoops(t *testing.T) {
 			}
 		}
 		n.end()
-		w.start(w.store)
+		w.start(w.store.Leases)
 		detail := w.get(id)
 		text, err := json.Marshal(fmt.Sprintf("%+v %s", detail, w.logs(id)))
 		if err != nil {

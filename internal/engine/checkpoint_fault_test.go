@@ -32,7 +32,7 @@ func TestFaultAtEveryCommitOfCheckpoints(t *testing.T) {
 // faultInCheckpoints reports whether the fault happened.
 func faultInCheckpoints(t *testing.T, f injectedFault) bool {
 	w := newWorld(t)
-	st := &checkpointStore{Store: w.store, world: w, fault: f, committed: map[string]int{}, stops: make(chan struct{}, 1)}
+	st := &checkpointStore{Store: w.store.Leases, world: w, fault: f, committed: map[string]int{}, stops: make(chan struct{}, 1)}
 	w.pages.before = st.beforePage
 	n := w.start(st)
 	id := w.startRun(w.workflow(`[

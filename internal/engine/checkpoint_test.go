@@ -88,7 +88,7 @@ func TestCheckpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		commits := 0
-		w.start(&hooked{Store: w.store, before: func(run.Lease, run.Decision) { commits++ }})
+		w.start(&hooked{Store: w.store.Leases, before: func(run.Lease, run.Decision) { commits++ }})
 		d := w.finished(w.startRun(w.workflow(threePages), "{}"))
 		if got := string(d.Steps[0].Output); got != `{"items":"0 1 2"}` {
 			t.Errorf("the output is %s: %+v", got, d.Error)
@@ -117,7 +117,7 @@ func TestCheckpointThenWait(t *testing.T) {
 				r.Wait = &action.Wait{For: time.Hour, Reason: "the service asked for a pause"}
 			}
 		}
-		w.start(w.store)
+		w.start(w.store.Leases)
 		began := time.Now()
 		id := w.startRun(w.workflow(threePages), "{}")
 		synctest.Wait()
@@ -158,7 +158,7 @@ func TestCheckpointResetsAttempts(t *testing.T) {
 					}
 					return nil
 				}
-				w.start(w.store)
+				w.start(w.store.Leases)
 				d := w.endOf(w.startRun(w.workflow(`[{"id": "list", "retry": {"max_attempts": 2}, "uses": "test.pages", "with": {"pages": 3}}]`), "{}"))
 				if d.Status != test.status || len(d.Attempts) != test.attempts || d.Steps[0].State != nil {
 					t.Errorf("%s after %d earlier attempts: %+v", d.Status, len(d.Attempts), d.Steps[0])
@@ -196,7 +196,7 @@ func TestTimeoutAppliesToEachCall(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(w.startRun(w.workflow(`[{"id": "list", "timeout": "10s", "retry": {"max_attempts": 2}, "uses": "test.pages", "with": {"pages": 3}}]`), "{}"))
 		if d.Status != run.Succeeded || len(d.Attempts) != 1 || d.Attempts[0].Error.Code != action.TimedOut {
 			t.Errorf("%s, earlier attempts %+v: %+v", d.Status, d.Attempts, d.Error)
@@ -216,7 +216,7 @@ func TestRunTimeoutAppliesToAllCalls(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		}
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(w.startRun(w.workflowWith(`[{"id": "list", "uses": "test.pages", "with": {"pages": 1000000}}]`, `{"timeout": "1m"}`), "{}"))
 		if d.Status != run.Failed || d.Error.Code != run.CodeRunTimeout || len(w.pages.begun()) < 59 {
 			t.Errorf("%s after %d pages: %+v", d.Status, len(w.pages.begun()), d.Error)
@@ -237,7 +237,7 @@ func TestCheckpointTooLarge(t *testing.T) {
 				r.Checkpoint.Chunk = make([]byte, w.actor.Workspace.Plan.Limits().OutputBytes-5)
 			}
 		}
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(w.startRun(w.workflow(threePages), "{}"))
 		step := d.Steps[0]
 		if d.Status != run.Failed || step.Error.Code != run.CodeOutputTooLarge || !strings.Contains(step.Error.Message, "the state of the step has") || step.State != nil {
@@ -259,7 +259,7 @@ func TestCheckpointsReplaceEachOther(t *testing.T) {
 				r.Checkpoint.State = map[string]any{"next": page + 1, "fill": strings.Repeat("x", limits.OutputBytes-1000)}
 			}
 		}
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(w.startRun(w.workflow(fmt.Sprintf(`[{"id": "list", "uses": "test.pages", "with": {"pages": %d}}]`, count)), "{}"))
 		if d.Status != run.Succeeded {
 			t.Errorf("%s: %+v", d.Status, d.Error)
@@ -280,7 +280,7 @@ func TestCancelBetweenCheckpoints(t *testing.T) {
 			}
 			return nil
 		}
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(w.startRun(w.workflow(threePages), "{}"))
 		synctest.Wait()
 		if step := d.Steps[0]; d.Status != run.Cancelled || step.Status != run.StepCancelled || step.State != nil {
@@ -306,10 +306,10 @@ func TestCheckpointNeedsTheLease(t *testing.T) {
 			}
 			return nil
 		}
-		first := w.start(w.store)
+		first := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(threePages), "{}")
 		synctest.Wait()
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(id)
 		close(release)
 		synctest.Wait()
@@ -363,7 +363,7 @@ func TestStateIsSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		var states []string
-		st := &hooked{Store: w.store}
+		st := &hooked{Store: w.store.Leases}
 		w.pages.before = func(ctx context.Context, req action.Request, page int) error {
 			states = append(states, fmt.Sprintf("%s %s", req.State, req.Chunks))
 			if page == 1 && len(states) == 2 {
@@ -379,12 +379,12 @@ func TestStateIsSealed(t *testing.T) {
 		if stored.State == nil || strings.Contains(string(stored.State), "horse") || strings.Contains(string(stored.Input), "horse") {
 			t.Errorf("the stored state is %q", stored.State)
 		}
-		snap, err := w.store.Snapshot(t.Context(), id)
+		snap, err := w.store.Leases.Snapshot(t.Context(), id)
 		if err != nil || len(snap.Chunks) != 1 || strings.Contains(string(snap.Chunks[0].Data), "horse") {
 			t.Errorf("the stored chunks are %v, %v", snap.Chunks, err)
 		}
 		w.crash(n, st, id)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(id)
 		if len(states) != 4 || states[1] != states[2] || !strings.Contains(states[2], value) {
 			t.Errorf("the states of the calls: %q", states)
@@ -409,7 +409,7 @@ func TestStepTestWithCheckpoints(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		flow := w.workflow(threePages)
 		result, err := n.engine.TestStep(t.Context(), run.StepExecution{
 			WorkspaceID: w.actor.Workspace.ID, Plan: w.actor.Workspace.Plan, Step: w.programOf(flow, w.versionOf(flow)).Steps[0], Env: &expr.Env{Steps: map[string]expr.Step{}},

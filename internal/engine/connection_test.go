@@ -55,7 +55,7 @@ const shopStep = `[{"id": "order", "uses": "test.effect", "connection": "shop", 
 func TestSecretsOfConnectionsAreMasked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	id := w.startRun(w.workflow(shopStep), "{}")
 	d := w.finished(id)
 	if d.Status != run.Succeeded || w.connections.uses.Load() != 1 {
@@ -75,7 +75,7 @@ func TestSecretsOfConnectionsAreMaskedInOtherSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		steps := func(prefix string) string {
 			return strings.ReplaceAll(`
 				{"id": "X_says", "uses": "test.effect", "with": {"returns": "${{ trigger.payload.token }}", "logs": "it is ${{ trigger.payload.token }}"}},
@@ -104,7 +104,7 @@ func TestSecretsOfConnectionsAreMaskedInOtherSteps(t *testing.T) {
 func TestSecretOfChangedConnectionIsMasked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	w.connections.unknown.Store(true)
 	d := w.finished(w.startRun(w.workflow(`[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {}},
 		{"id": "says", "uses": "test.effect", "with": {"returns": "${{ trigger.payload.token }}", "logs": "${{ trigger.payload.token }}"}}]`), `{"token": "`+token+`"}`))
@@ -120,7 +120,7 @@ func TestBrokenConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		w.connections.broken.Store(true)
 		id := w.startRun(w.workflow(shopStep), "{}")
 		synctest.Wait()
@@ -138,11 +138,11 @@ func TestBrokenConnection(t *testing.T) {
 		}
 		n.stop()
 		n.done.Wait()
-		w.start(w.store)
+		w.start(w.store.Leases)
 		synctest.Wait()
 		w.connections.broken.Store(false)
 		at := clock.Now()
-		if more, err := w.store.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil || more {
+		if more, err := w.store.Connections.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil || more {
 			t.Fatal(more, err)
 		}
 		ended := w.finished(id)
@@ -159,7 +159,7 @@ func TestStoreFailsWhenConnectionIsUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		w.connections.stuck.Store(true)
 		id := w.startRun(w.workflow(shopStep), "{}")
 		synctest.Wait()
@@ -192,14 +192,14 @@ func TestReconnectDuringOtherSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		w.connections.broken.Store(true)
 		id := w.startRun(w.workflow(`[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {}},
 			{"id": "other", "needs": [], "timeout": "15m", "uses": "test.effect", "with": {"takes": "14m"}}]`), "{}")
 		time.Sleep(30 * time.Second)
 		w.connections.broken.Store(false)
 		at := clock.Now()
-		if _, err := w.store.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil {
+		if _, err := w.store.Connections.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -224,7 +224,7 @@ func TestBrokenConnectionFailsInTheEnd(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				w.start(w.store)
+				w.start(w.store.Leases)
 				w.connections.broken.Store(true)
 				d := w.endOf(w.startRun(w.workflow(`[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {}`+tc.member+`}]`), "{}"))
 				if d.Error == nil || d.Error.Code != connection.CodeBroken || d.Steps[0].Attempt != 1 {
@@ -244,7 +244,7 @@ func TestRetryAfterBrokenConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		w.connections.broken.Store(true)
 		id := w.startRun(w.workflow(`[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {"call": "order", "passes_after": 1},
 			"retry": {"max_attempts": 2, "backoff": {"initial": "30m", "max": "30m"}}}]`), "{}")
@@ -254,7 +254,7 @@ func TestRetryAfterBrokenConnection(t *testing.T) {
 		}
 		w.connections.broken.Store(false)
 		at := clock.Now()
-		if _, err := w.store.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil {
+		if _, err := w.store.Connections.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -262,7 +262,7 @@ func TestRetryAfterBrokenConnection(t *testing.T) {
 		if waits == nil || waits.Kind != run.ForRetry || waits.Connection != "" || waits.Until.Sub(at) > time.Hour {
 			t.Errorf("%+v", waits)
 		}
-		if usage, err := w.store.ConnectionUsage(t.Context(), w.actor.Workspace.ID, []string{shop}); err != nil || usage[shop].Waiting != 0 {
+		if usage, err := w.store.Connections.ConnectionUsage(t.Context(), w.actor.Workspace.ID, []string{shop}); err != nil || usage[shop].Waiting != 0 {
 			t.Errorf("%d runs wait for the connection, %v", usage[shop].Waiting, err)
 		}
 		if d := w.finished(id); d.Status != run.Succeeded || d.Steps[0].Attempt != 2 {

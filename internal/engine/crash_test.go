@@ -88,13 +88,13 @@ const (
 
 func crashAtEveryCommit(t *testing.T, steps, payload string, calls map[string]int) {
 	calm := newWorld(t)
-	calm.start(calm.store)
+	calm.start(calm.store.Leases)
 	want := withoutTimes(calm.finished(calm.startRun(calm.workflow(steps), payload)))
 
 	for _, happened := range []bool{false, true} {
 		for commits := 0; ; commits++ {
 			w := newWorld(t)
-			m := newCrashingStore(w.store, commits, happened)
+			m := newCrashingStore(w.store.Leases, commits, happened)
 			n := w.start(m)
 			id := w.startRun(w.workflow(steps), payload)
 			ended, stopWatching := w.watchers.Watch(id)
@@ -106,7 +106,7 @@ func crashAtEveryCommit(t *testing.T, steps, payload string, calls map[string]in
 			}
 			stopWatching()
 			n.end()
-			w.start(w.store)
+			w.start(w.store.Leases)
 			got := withoutTimes(w.finished(id))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("crashed at commit %d (committed: %v): the result differs (-want +got):\n%s", commits, happened, diff)

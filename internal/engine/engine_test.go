@@ -20,7 +20,7 @@ import (
 func TestBranchesRunInParallel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[
 		{"id": "a", "needs": [], "uses": "test.effect", "with": {"gate": "a"}},
 		{"id": "b", "needs": [], "uses": "test.effect", "with": {"gate": "b"}}]`), "{}")
@@ -39,7 +39,7 @@ func TestBranchesRunInParallel(t *testing.T) {
 func TestCancelStopsStepInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[
 		{"id": "a", "uses": "test.effect", "with": {"gate": "a"}},
 		{"id": "b", "uses": "test.effect", "with": {"call": "b"}}]`), "{}")
@@ -61,7 +61,7 @@ func TestCancelStopsStepInFlight(t *testing.T) {
 func TestLeaseLostDuringCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.start(&hooked{Store: w.store, after: func(_ run.Lease, d run.Decision) {
+	n := w.start(&hooked{Store: w.store.Leases, after: func(_ run.Lease, d run.Decision) {
 		if slices.Contains(d.Executing, "b") {
 			w.leaseLost.Store(true)
 		}
@@ -77,7 +77,7 @@ func TestLeaseLostDuringCommit(t *testing.T) {
 	}
 	n.end()
 	w.leaseLost.Store(false)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	if d := w.finished(id); d.Status != run.Succeeded || w.effects.count("a") != 1 || w.effects.count("b") != 1 {
 		t.Errorf("the next owner: %s, b was called %d times", d.Status, w.effects.count("b"))
 	}
@@ -87,7 +87,7 @@ func TestLateResultIsDropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	// The engine does not learn about the cancel: its next write must be rejected.
-	n := w.start(w.store)
+	n := w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"gate": "a", "returns": {"late": true}}}]`), "{}")
 	<-w.effects.begun
 	w.current.Store(nil)
@@ -104,7 +104,7 @@ func TestLateResultIsDropped(t *testing.T) {
 func TestDeletingWorkflowStopsItsRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	flow := w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"gate": "a"}}, {"id": "b", "uses": "test.effect", "with": {"call": "b"}}]`)
 	id := w.startRun(flow, "{}")
 	<-w.effects.begun
@@ -133,7 +133,7 @@ func TestEndedRunsDoNotWakeUp(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				w.start(w.store)
+				w.start(w.store.Leases)
 				flow := w.workflow(`[{"id": "nap", "uses": "flow.wait", "with": {"for": "1h"}}, {"id": "b", "uses": "test.effect", "with": {"call": "b"}}]`)
 				id := w.startRun(flow, "{}")
 				time.Sleep(time.Minute)
@@ -152,7 +152,7 @@ func TestEndedRunsDoNotWakeUp(t *testing.T) {
 func TestRunKeepsItsVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	flow := w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"gate": "a"}}, {"id": "b", "uses": "data.set", "with": {"values": {"v": "old"}}}]`)
 	id := w.startRun(flow, "{}")
 	<-w.effects.begun
@@ -172,7 +172,7 @@ func TestRunKeepsItsVersion(t *testing.T) {
 func TestShutdownLetsStepsFinish(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.start(w.store)
+	n := w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"gate": "a", "call": "a"}}, {"id": "b", "uses": "test.effect", "with": {"call": "b"}}]`), "{}")
 	<-w.effects.begun
 	stopped := make(chan struct{})
@@ -182,7 +182,7 @@ func TestShutdownLetsStepsFinish(t *testing.T) {
 	}()
 	w.effects.open("a")
 	<-stopped
-	w.start(w.store)
+	w.start(w.store.Leases)
 	if d := w.finished(id); d.Status != run.Succeeded || w.effects.count("a") != 1 || w.effects.count("b") != 1 {
 		t.Fatalf("a ran %d times, b %d times: %+v", w.effects.count("a"), w.effects.count("b"), d)
 	}
@@ -221,7 +221,7 @@ func TestFailedCommitsAreRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			st.Store = w.store
+			st.Store = w.store.Leases
 			w.start(st)
 			id := w.startRun(w.workflow(`[
 				{"id": "a", "uses": "test.effect", "with": {"call": "a", "returns": {"n": 1}}},
@@ -239,7 +239,7 @@ func TestCorruptStateFailsOnlyItsRun(t *testing.T) {
 	w := newWorld(t)
 	good := w.startRun(w.workflow(`[{"id": "a", "uses": "data.set", "with": {"values": {}}}]`), "{}")
 	bad := w.startRun(w.workflow(`[{"id": "a", "uses": "data.set", "with": {"values": {}}}]`), "{}")
-	w.start(&corruptingStore{Store: w.store, id: bad})
+	w.start(&corruptingStore{Store: w.store.Leases, id: bad})
 	if d := w.finished(good); d.Status != run.Succeeded {
 		t.Fatalf("%+v", d)
 	}
@@ -264,7 +264,7 @@ func (c *corruptingStore) Snapshot(ctx context.Context, id string) (*run.Snapsho
 func TestLongWaitReleasesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[
 			{"id": "a", "uses": "flow.wait", "with": {"for": "30d"}},
 			{"id": "b", "uses": "data.set", "with": {"values": {"done": true}}}]`), "{}")
@@ -278,7 +278,7 @@ func TestLongWaitReleasesRun(t *testing.T) {
 		time.Sleep(10 * 24 * time.Hour)
 		n.end()
 		time.Sleep(5 * 24 * time.Hour)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		time.Sleep(15*24*time.Hour + time.Minute)
 		d = w.get(id)
 		if d.Status != run.Succeeded || len(d.Steps) != 2 {
@@ -293,7 +293,7 @@ func TestLongWaitReleasesRun(t *testing.T) {
 func TestManyWaitingRunsWakeInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		flow := w.workflow(`[{"id": "a", "uses": "flow.wait", "with": {"for": "${{ trigger.payload.for }}"}}]`)
 		lengths := map[string]time.Duration{}
 		for i := range 40 {
@@ -318,7 +318,7 @@ func TestManyWaitingRunsWakeInTime(t *testing.T) {
 func TestCompletionCarriesDetail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	pure := w.workflow(`[
 		{"id": "a", "uses": "data.set", "with": {"values": {"n": 1}}},
 		{"id": "b", "uses": "data.set", "with": {"values": {"n": "${{ steps.a.output.n + 1 }}"}}},

@@ -14,7 +14,7 @@ func TestFailedOutputIsMaskedBeforeItIsShortened(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	// The output is cut in the middle of the last secret.
 	body := strings.Repeat("x", 64<<10-len(canary)-len(`{"body":"","truncated":true}`)+len("***")) + "${{ secrets.token }}" + strings.Repeat("y", 9000)
 	d := w.finished(w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect",
@@ -36,7 +36,7 @@ func TestFailedOutputUsesAtMostHalfOfState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.setPlan(auth.Free)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[{"id": "each", "foreach": "1..200", "steps": [
 		{"id": "a", "on_error": "continue", "uses": "test.effect", "with": {"fails": "no", "leaves_bytes": 60000}}
 	]}]`), `{}`))
@@ -58,7 +58,7 @@ func TestFailedOutputIsShownBeforeRetry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		first := w.start(w.store)
+		first := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "a", "retry": {"max_attempts": 2, "initial": "1h"}, "uses": "test.effect",
 			"with": {"call": "a", "passes_after": 1, "retry_after": "30m", "leaves": {"status": 503}, "returns": {"status": 200}}}]`), `{}`)
 		waiting := func() {
@@ -70,7 +70,7 @@ func TestFailedOutputIsShownBeforeRetry(t *testing.T) {
 		}
 		waiting()
 		first.end()
-		second := w.start(w.store)
+		second := w.start(w.store.Leases)
 		defer second.end()
 		waiting()
 		time.Sleep(2 * time.Hour)

@@ -242,7 +242,7 @@ func (w *observer) cancel(runID string) {
 
 // restored compares the stored run with the mirror.
 func (w *observer) restored(runID string) {
-	snapshot, err := w.world.store.Snapshot(context.Background(), runID)
+	snapshot, err := w.world.store.Leases.Snapshot(context.Background(), runID)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil || snapshot == nil {

@@ -15,7 +15,7 @@ import (
 func (w *world) fileTable() {
 	w.t.Helper()
 	columns := []table.NewColumn{{Name: "name", Type: table.Text}, {Name: "photo", Type: table.File}, {Name: "data", Type: table.JSON}}
-	if _, err := table.NewService(w.store).Create(w.t.Context(), w.actor, "people", columns, "name"); err != nil {
+	if _, err := table.NewService(w.store.Tables).Create(w.t.Context(), w.actor, "people", columns, "name"); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -24,7 +24,7 @@ func (w *world) fileTable() {
 func (w *world) drop(runs ...string) {
 	w.t.Helper()
 	for _, id := range runs {
-		if err := w.store.DropHolder(w.t.Context(), file.HeldByRun(id), clock.Now()); err != nil {
+		if err := w.store.Files.DropHolder(w.t.Context(), file.HeldByRun(id), clock.Now()); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestFilesInRowsAndKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fileTable()
-	w.start(w.store)
+	w.start(w.store.Leases)
 	wrote := w.finished(w.startRun(w.workflow(storesFiles), `{}`))
 	wantTexts(t, wrote, map[string]string{"inserted": "one", "set_value": "one"})
 	w.drop(wrote.ID)
@@ -80,14 +80,14 @@ func TestFilesInRowsAndKeysAfterACrashAtEachCommit(t *testing.T) {
 		for _, happened := range []bool{false, true} {
 			w := newWorld(t)
 			w.fileTable()
-			st := newCrashingStore(w.store, commits, happened)
+			st := newCrashingStore(w.store.Leases, commits, happened)
 			n := w.start(st)
 			id := w.startRun(w.workflow(storesFiles), `{}`)
 			ended, unwatch := w.watchers.Watch(id)
 			select {
 			case <-st.dead:
 				w.discard(n, id)
-				w.start(w.store)
+				w.start(w.store.Leases)
 			case <-ended:
 				st.left.Store(1000) // the next run needs it
 			}
@@ -105,7 +105,7 @@ func TestDataThatLooksLikeAFileInRowsAndKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fileTable()
-	w.start(w.store)
+	w.start(w.store.Leases)
 	made := w.finished(w.startRun(w.workflow(`[{"id": "make", "uses": "test.files", "with": {"creates": ["secret"]}}]`), `{}`))
 	forged := strings.TrimSuffix(strings.TrimPrefix(string(made.Steps[0].Output), `{"files":[`), `]}`)
 	for _, action := range []string{`"table.insert"`, `"table.upsert"`} {
@@ -134,7 +134,7 @@ func TestFilesInOtherColumns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fileTable()
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "make", "uses": "test.files", "with": {"creates": ["one"]}},
 		{"id": "row", "uses": "table.insert", "with": {"table": "people", "values": {"name": "ada", "data": "${{ steps.make.output.files[0] }}"}}},
@@ -149,7 +149,7 @@ func TestFilesBesideMaskedValues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fileTable()
-	w.start(w.store)
+	w.start(w.store.Leases)
 	flow := w.workflow(`[` + masking + `
 		{"id": "make", "uses": "test.files", "with": {"creates": ["one"]}},
 		{"id": "set", "uses": "state.set", "with": {"key": "k", "scope": "workspace", "value": {"token": "${{ steps.login.output.body.access_token }}", "file": "${{ steps.make.output.files[0] }}"}}},

@@ -107,7 +107,7 @@ func wantTexts(t *testing.T, d run.Detail, want map[string]string) {
 func (w *world) stored() (files, blobs int) {
 	w.t.Helper()
 	ctx := context.WithoutCancel(w.t.Context())
-	recorded, err := w.store.Files(ctx, w.actor.Workspace.ID, clock.Now(), paging.Request{Limit: 100})
+	recorded, err := w.store.Files.Files(ctx, w.actor.Workspace.ID, clock.Now(), paging.Request{Limit: 100})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ var passed = map[string]string{"read": "one", "loop[0].inside": "one", "loop[1].
 func TestFilesPassThroughARun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	w.effects.open("inside")
 	d := w.finished(w.startRun(w.workflow(`[`+passing+`]`), `{}`))
 	wantTexts(t, d, passed)
@@ -156,13 +156,13 @@ func TestFilesPassThroughARun(t *testing.T) {
 func TestFilesAfterACrash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	st := &hooked{Store: w.store}
+	st := &hooked{Store: w.store.Leases}
 	n := w.start(st)
 	id := w.startRun(w.workflow(`[`+passing+`]`), `{}`)
 	<-w.effects.begun
 	w.crash(n, st, id)
 	w.effects.open("inside")
-	w.start(w.store)
+	w.start(w.store.Leases)
 	wantTexts(t, w.finished(id), passed)
 	if n := w.effects.count("make"); n != 1 {
 		t.Errorf("the files were created %d times", n)
@@ -177,14 +177,14 @@ func TestFilesAfterACrashAtEachCommit(t *testing.T) {
 		for _, happened := range []bool{false, true} {
 			w := newWorld(t)
 			w.effects.open("inside")
-			st := newCrashingStore(w.store, commits, happened)
+			st := newCrashingStore(w.store.Leases, commits, happened)
 			n := w.start(st)
 			id := w.startRun(w.workflow(`[`+passing+`]`), `{}`)
 			ended, unwatch := w.watchers.Watch(id)
 			select {
 			case <-st.dead:
 				w.discard(n, id)
-				w.start(w.store)
+				w.start(w.store.Leases)
 			case <-ended:
 			}
 			unwatch()
@@ -201,7 +201,7 @@ func TestFilesAfterACrashAtEachCommit(t *testing.T) {
 func (w *world) sweep() error {
 	ctx := context.WithoutCancel(w.t.Context())
 	again := file.NewService(file.Config{
-		Store: w.store, Blobs: w.blobs, Keys: w.vault, Capacity: file.Capacity{Writers: 1, Readers: 1, IO: 1}, Exclusive: true, Log: slog.New(slog.DiscardHandler),
+		Store: w.store.Files, Blobs: w.blobs, Keys: w.vault, Capacity: file.Capacity{Writers: 1, Readers: 1, IO: 1}, Exclusive: true, Log: slog.New(slog.DiscardHandler),
 	})
 	for more := true; more; {
 		var err error
@@ -216,7 +216,7 @@ func (w *world) sweep() error {
 func TestFilesThatAreNotKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "fails", "uses": "test.files", "on_error": "continue", "with": {"creates": ["a"], "fails": "no"}},
 		{"id": "retried", "uses": "test.files", "retry": {"max_attempts": 3, "delay": "1ms"}, "with": {"creates": ["b"], "call": "b", "passes_after": 2}},
@@ -232,7 +232,7 @@ func TestFilesThatAreNotKept(t *testing.T) {
 func TestFilesOfACancelledStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.start(w.store)
+	n := w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.files", "with": {"creates": ["a"], "gate": "g"}}]`), `{}`)
 	<-w.effects.begun
 	if _, err := w.runs.Cancel(t.Context(), w.actor, id); err != nil {
@@ -248,7 +248,7 @@ func TestFileLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.setPlan(auth.Free)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[{"id": "a", "uses": "test.files", "with": {"creates": ["`+strings.Repeat("x", 1000)+`"], "times": 30000}}]`), `{}`))
 	if d.Status != run.Failed || d.Error.Code != string(fault.FileTooLarge) {
 		t.Errorf("the run is %s: %+v", d.Status, d.Error)
@@ -261,7 +261,7 @@ func TestRetryKeepsFiles(t *testing.T) {
 	t.Parallel()
 	for _, mask := range []string{``, `, "mask": ["files"]`, `, "mask": ["files.name"]`} {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		first := w.finished(w.startRun(w.workflow(`[
 			{"id": "make", "uses": "test.files", "with": {"call": "make", "creates": ["one"]}`+mask+`},
 			{"id": "read", "uses": "test.files", "retry": {"max_attempts": 1}, "with": {"call": "read", "passes_after": 1, "reads": "${{ steps.make.output.files[0] }}"}}]`), `{}`))
@@ -277,14 +277,14 @@ func TestRetryKeepsFiles(t *testing.T) {
 		if n := w.effects.count("make"); n != 1 {
 			t.Errorf("the file was created %d times", n)
 		}
-		if err := w.store.DropHolder(t.Context(), file.HeldByRun(first.ID), clock.Now()); err != nil {
+		if err := w.store.Files.DropHolder(t.Context(), file.HeldByRun(first.ID), clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.sweep(); err != nil {
 			t.Fatal(err)
 		}
 		w.wantStored(1, 1)
-		if err := w.store.DropHolder(t.Context(), file.HeldByRun(second.ID), clock.Now()); err != nil {
+		if err := w.store.Files.DropHolder(t.Context(), file.HeldByRun(second.ID), clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.sweep(); err != nil {
@@ -299,7 +299,7 @@ func TestRetryKeepsFiles(t *testing.T) {
 func TestFilesOfChildRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	child := w.workflow(`[
 		{"id": "read", "uses": "test.files", "with": {"reads": "${{ trigger.payload.list[0] }}"}},
 		{"id": "make", "uses": "test.files", "with": {"creates": ["answer"]}},
@@ -317,7 +317,7 @@ func TestFilesOfChildRuns(t *testing.T) {
 	wantTexts(t, w.get(children.Items[0].ID), map[string]string{"read": "question"})
 	for _, holder := range []string{children.Items[0].ID, d.ID} {
 		w.wantStored(2, 2)
-		if err := w.store.DropHolder(t.Context(), file.HeldByRun(holder), clock.Now()); err != nil {
+		if err := w.store.Files.DropHolder(t.Context(), file.HeldByRun(holder), clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.sweep(); err != nil {
@@ -331,7 +331,7 @@ func TestFilesOfChildRuns(t *testing.T) {
 func TestDataThatLooksLikeAFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	made := w.finished(w.startRun(w.workflow(`[{"id": "make", "uses": "test.files", "with": {"creates": ["secret"]}}]`), `{}`))
 	forged := strings.TrimSuffix(strings.TrimPrefix(string(made.Steps[0].Output), `{"files":[`), `]}`)
 	if !strings.Contains(forged, `"$file":"file_`) {
@@ -383,7 +383,7 @@ func TestDataThatLooksLikeAFile(t *testing.T) {
 func TestStartWithFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	upload := func(content string) file.File {
 		writer, err := w.files.Create(t.Context(), file.Owner{WorkspaceID: w.actor.Workspace.ID, Plan: w.actor.Workspace.Plan}, "a.txt", "text/plain")
 		if err != nil {
@@ -408,7 +408,7 @@ func TestStartWithFiles(t *testing.T) {
 	}
 	d := w.finished(started.ID)
 	wantTexts(t, d, map[string]string{"read": "hello", "n": "9007199254740993"})
-	if held, err := w.store.File(t.Context(), w.actor.Workspace.ID, f.ID, clock.Now()); err != nil || held == nil || held.ExpiresAt != nil {
+	if held, err := w.store.Files.File(t.Context(), w.actor.Workspace.ID, f.ID, clock.Now()); err != nil || held == nil || held.ExpiresAt != nil {
 		t.Errorf("the file is not held: %+v, %v", held, err)
 	}
 	for payload, files := range map[string]map[string]string{
@@ -426,7 +426,7 @@ func TestStartWithFiles(t *testing.T) {
 func TestRunsWithoutFilesStoreNothingAboutThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	w.finished(w.startRun(w.workflow(`[{"id": "a", "foreach": "[1]", "steps": [{"id": "b", "uses": "test.effect", "with": {"returns": {"$file": "x"}}}]}]`), `{"$file": "y"}`))
 	n := 0
 	err := w.db.Read(t.Context(), func(c database.Conn) error {
@@ -443,7 +443,7 @@ func TestRunsWithoutFilesStoreNothingAboutThem(t *testing.T) {
 func TestStepTestsWithFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.start(w.store)
+	n := w.start(w.store.Leases)
 	made := w.finished(w.startRun(w.workflow(`[{"id": "make", "uses": "test.files", "with": {"creates": ["one"]}}]`), `{}`))
 	seen, err := made.Steps[0].Seen()
 	if err != nil {

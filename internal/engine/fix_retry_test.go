@@ -23,7 +23,7 @@ import (
 func TestRetryWithCurrentVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	lane.Check(t, func(t *rapid.T) {
 		steps := drawSteps(t, "", 2)
 		lookBack(steps)
@@ -123,7 +123,7 @@ func (w *world) update(flow string, steps []workflow.Step) {
 
 func (w *world) versionOf(flow string) int {
 	w.t.Helper()
-	head, err := w.store.WorkflowRef(context.Background(), w.actor.Workspace.ID, flow)
+	head, err := w.store.Runs.WorkflowRef(context.Background(), w.actor.Workspace.ID, flow)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func (w *world) programOf(flow string, version int) *workflow.Program {
 func TestRetriedRoundsRespectParallel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	st := &hooked{Store: w.store}
+	st := &hooked{Store: w.store.Leases}
 	generation := w.start(st)
 	const loop = `[{"id": "l", "foreach": "0..4", "parallel": 2, "steps": [
 		{"id": "x", "uses": "test.effect", "with": {"call": "x", "returns": {"i": "${{ index }}"}}},
@@ -182,7 +182,7 @@ func TestRetriedRoundsRespectParallel(t *testing.T) {
 			t.Fatalf("running at the same time: %q", got)
 		}
 		w.crash(generation, st, again.ID)
-		st = &hooked{Store: w.store}
+		st = &hooked{Store: w.store.Leases}
 		generation = w.start(st)
 	}
 	if got := reached(); !slices.Equal(got, []string{"round 0", "round 1"}) {
@@ -207,7 +207,7 @@ func TestRetriedRoundsRespectParallel(t *testing.T) {
 func TestFailedRoundEndsRetriedLoop(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	const loop = `[{"id": "l", "foreach": "0..4", "steps": [
 		{"id": "x", "uses": "test.effect", "with": {"returns": {}}},
 		{"id": "y", "uses": "test.effect", "with": %s}]}, {"id": "z", "uses": "test.effect", "with": {"fails": "broken"}}]`

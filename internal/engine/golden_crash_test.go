@@ -33,7 +33,7 @@ func TestGoldenAfterCrash(t *testing.T) {
 // goldenAfterCrash reports whether the engine crashed before the run ended.
 func goldenAfterCrash(t *testing.T, s *goldenCase, commits int, happened bool) bool {
 	w := newWorld(t)
-	m := newCrashingStore(w.store, commits, happened)
+	m := newCrashingStore(w.store.Leases, commits, happened)
 	first := w.start(m)
 	id := s.begin(w)
 	if ended, stop := w.watchers.Watch(id); s.index("answers.json") < 0 && w.get(id).Status == run.Running {
@@ -45,7 +45,7 @@ func goldenAfterCrash(t *testing.T, s *goldenCase, commits int, happened bool) b
 	}
 	synctest.Wait()
 	first.end()
-	second := w.start(w.store)
+	second := w.start(w.store.Leases)
 	defer second.end()
 	w.answerAll(id, s.part("answers.json", "{}"))
 	got := withoutIDs(history(w.endOf(id)))

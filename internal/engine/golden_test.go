@@ -103,7 +103,7 @@ func (s *goldenCase) set(name, text string) {
 
 func golden(t *testing.T, s *goldenCase) {
 	w := newWorld(t)
-	n := w.start(w.store)
+	n := w.start(w.store.Leases)
 	defer n.end()
 	id := s.begin(w)
 	waiting := w.answerAll(id, s.part("answers.json", "{}"))
@@ -159,7 +159,7 @@ func (w *world) table(name string, definition []byte) {
 	if err := json.Unmarshal(definition, &t); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := table.NewService(w.store).Create(context.WithoutCancel(w.t.Context()), w.actor, name, t.Columns, t.Key); err != nil {
+	if _, err := table.NewService(w.store.Tables).Create(context.WithoutCancel(w.t.Context()), w.actor, name, t.Columns, t.Key); err != nil {
 		w.t.Fatal(err)
 	}
 }

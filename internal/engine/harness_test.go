@@ -225,7 +225,7 @@ func (e *effects) count(name string) int {
 type world struct {
 	t           *testing.T
 	db          *sqlite.DB
-	store       *store.Store
+	store       *store.DB
 	plans       *workflow.Programs
 	values      *secret.Service
 	links       *run.Links
@@ -299,26 +299,26 @@ func (w *world) notify() store.Notify {
 
 func (w *world) setUp() {
 	w.t.Helper()
-	v, err := vault.New(make([]byte, 32), w.store)
+	v, err := vault.New(make([]byte, 32), w.store.Workspaces)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := auth.NewService(w.store, v).Bootstrap(w.t.Context()); err != nil {
+	if _, err := auth.NewService(w.store.Workspaces, v).Bootstrap(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	first, err := w.store.FirstWorkspace(w.t.Context())
+	first, err := w.store.Workspaces.FirstWorkspace(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
-	w.vault, w.values = v, secret.NewService(w.store, v)
+	w.vault, w.values = v, secret.NewService(w.store.Secrets, v)
 	if w.blobs == nil {
 		w.blobs = blobtest.NewMemory()
 	}
 	w.files = file.NewService(file.Config{
-		Store: w.store, Blobs: w.blobs, Keys: v, Capacity: file.Capacity{Writers: 16, Readers: 16, IO: 16}, Exclusive: true, Log: slog.New(slog.DiscardHandler),
+		Store: w.store.Files, Blobs: w.blobs, Keys: v, Capacity: file.Capacity{Writers: 16, Readers: 16, IO: 16}, Exclusive: true, Log: slog.New(slog.DiscardHandler),
 	})
-	w.links = run.NewLinks(w.store, v, func() string {
+	w.links = run.NewLinks(w.store.Runs, v, func() string {
 		if w.nowhere.Load() {
 			return ""
 		}
@@ -327,12 +327,12 @@ func (w *world) setUp() {
 	entries := []action.Entry{
 		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(), w.effects.queued(), w.pages.entry(), filesEntry(w.effects), listEntry(), partsEntry(),
 	}
-	catalog, err := action.NewCatalog(slices.Concat(entries, rows.Entries(w.store), keys.Entries(keyReader{w}))...)
+	catalog, err := action.NewCatalog(slices.Concat(entries, rows.Entries(w.store.Tables), keys.Entries(keyReader{w}))...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.flows, w.plans = workflow.NewService(w.store, catalog, nil, names{w.values}, trigger.NewArming(nil, nil)), workflow.NewPrograms(w.store, catalog, nil)
-	w.runs = run.NewService(w.store, w.plans, w.watchers, w, pubsub.NewBroker())
+	w.flows, w.plans = workflow.NewService(w.store.Workflows, catalog, nil, names{w.values}, trigger.NewArming(nil, nil)), workflow.NewPrograms(w.store.Workflows, catalog, nil)
+	w.runs = run.NewService(w.store.Runs, w.plans, w.watchers, w, pubsub.NewBroker())
 	w.runs.QueuedInMemory(w.queued)
 }
 
@@ -343,7 +343,7 @@ func (r keyReader) GetKey(ctx context.Context, scope state.Scope, name string) (
 	if err := r.w.reads.Load(); err != nil {
 		return nil, *err
 	}
-	return r.w.store.GetKey(ctx, scope, name)
+	return r.w.store.State.GetKey(ctx, scope, name)
 }
 
 // names lists the secrets and variables of a workspace.
@@ -360,7 +360,7 @@ func (w *world) setPlan(plan auth.Plan) {
 	changed := w.actor.Workspace
 	changed.Plan, changed.UpdatedAt = plan, time.Now()
 	entry := w.actor.AuditEntry("workspace.updated", "workspace", changed.ID, nil)
-	if ok, err := w.store.UpdateWorkspace(w.t.Context(), changed, w.actor.Workspace.UpdatedAt, entry); err != nil || !ok {
+	if ok, err := w.store.Workspaces.UpdateWorkspace(w.t.Context(), changed, w.actor.Workspace.UpdatedAt, entry); err != nil || !ok {
 		w.t.Fatal(ok, err)
 	}
 	w.actor.Workspace = changed
@@ -405,7 +405,7 @@ func (w *world) start(st engine.Store) *node {
 	id := uid.New(uid.Node)
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
-	n := &node{dispatch: local.New(w.store, id, engine.Slots, log), stop: stop}
+	n := &node{dispatch: local.New(w.store.Leases, id, engine.Slots, log), stop: stop}
 	n.engine = engine.New(engine.Config{
 		Node: id, Store: st, Source: n.dispatch, Programs: w.plans, Values: w.values, Links: w.links, Connections: w.connections, Vault: w.vault, Files: &openedFiles{Service: w.files, fails: w.openFails}, Log: log,
 		HoldsLease: func() bool { return !w.leaseLost.Load() },
@@ -532,7 +532,7 @@ func (w *world) checkWhole(completed *run.Detail) {
 	if completed == nil || w.details.Add(1)%32 != 1 {
 		return
 	}
-	stored, err := w.store.Run(context.WithoutCancel(w.t.Context()), completed.WorkspaceID, completed.ID)
+	stored, err := w.store.Runs.Run(context.WithoutCancel(w.t.Context()), completed.WorkspaceID, completed.ID)
 	if err != nil || stored == nil { // the store may have crashed, and the run may be deleted
 		return
 	}

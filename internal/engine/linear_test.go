@@ -77,7 +77,7 @@ type sharedRun struct {
 
 func (w *world) newStart(flow string) run.Start {
 	w.t.Helper()
-	head, err := w.store.WorkflowRef(w.t.Context(), w.actor.Workspace.ID, flow)
+	head, err := w.store.Runs.WorkflowRef(w.t.Context(), w.actor.Workspace.ID, flow)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -117,13 +117,13 @@ func (c *sharedRun) ask(ctx context.Context, d operation) (string, error) {
 	r, lease := c.start.Run, run.Lease{RunID: c.start.Run.ID, Epoch: d.epoch}
 	switch d.kind {
 	case "start":
-		ok, err := c.store.StartRun(ctx, c.start)
+		ok, err := c.store.Runs.StartRun(ctx, c.start)
 		return yes(ok, err)
 	case "activate":
-		_, ok, err := c.store.Activate(ctx, run.Wake{RunID: r.ID, Epoch: d.epoch}, d.node)
+		_, ok, err := c.store.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: d.epoch}, d.node)
 		return yes(ok, err)
 	case "release":
-		committed, err := c.store.Commit(ctx, lease, r, run.Decision{Rev: 1, Release: true, WakeAt: clock.Now().Add(time.Hour)})
+		committed, err := c.store.Leases.Commit(ctx, lease, r, run.Decision{Rev: 1, Release: true, WakeAt: clock.Now().Add(time.Hour)})
 		return yes(committed.Held, err)
 	case "finish":
 		return yes(c.finish(ctx, lease))
@@ -159,7 +159,7 @@ func (c *sharedRun) finish(ctx context.Context, lease run.Lease) (bool, error) {
 		return false, err
 	}
 	end := run.Finish{Status: run.Succeeded, At: now, Event: event}
-	committed, err := c.store.Commit(ctx, lease, c.start.Run, run.Decision{Rev: 2, Steps: []run.Step{step}, Finish: &end})
+	committed, err := c.store.Leases.Commit(ctx, lease, c.start.Run, run.Decision{Rev: 2, Steps: []run.Step{step}, Finish: &end})
 	return committed.Held, err
 }
 

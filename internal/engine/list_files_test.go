@@ -206,7 +206,7 @@ func TestLargeListBecomesAListFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newFreeWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[
 			{"id": "list", "uses": "test.list", "with": {"count": 300, "pad": 1000, "says": "hello"}},
 			{"id": "use", "uses": "data.set", "with": {"values": {"count": "${{ steps.list.output.items.count }}", "two": "${{ steps.list.output.items.first[2].n }}", "said": "${{ steps.list.output.said }}"}}},
@@ -237,7 +237,7 @@ func TestLargeOutputWithoutAListFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newFreeWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "list", "uses": "test.list", "with": {"count": 300, "pad": 1000, "says": "${{ trigger.payload.text + trigger.payload.text }}"}}]`),
 			`{"text": "`+strings.Repeat("x", 150<<10)+`"}`)
 		if d := w.finished(id); d.Error == nil || d.Error.Code != run.CodeOutputTooLarge || len(w.heldFiles(id)) > 0 {
@@ -252,7 +252,7 @@ func TestListFilesAreMasked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newFreeWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "list", "uses": "test.list", "with": {"count": 300, "pad": 1000}, "mask": ["items.token"]},
 			{"id": "each", "foreach": "[steps.list.output.items.first[3]]", "steps": [{"id": "set", "uses": "data.set", "with": {"values": {"n": "${{ item.n }}"}}}]}]`), "{}")
 		d := w.finished(id)
@@ -272,7 +272,7 @@ func TestLargeOutputsOfALoopBecomeAListFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newFreeWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		text := strings.Repeat("x", 60<<10)
 		id := w.startRun(w.workflow(`[{"id": "each", "foreach": "[1, 2, 3, 4, 5]", "steps": [
 				{"id": "set", "uses": "test.effect", "with": {"returns": {"n": "${{ item }}", "text": "${{ trigger.payload.text }}"}}}]},
@@ -293,7 +293,7 @@ func TestLargeOutputsOfAFailedLoopAreDropped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newFreeWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "each", "foreach": "[1, 2, 3, 4, 5]", "parallel": 5, "steps": [
 			{"id": "set", "uses": "test.effect", "with": {"returns": {"text": "${{ trigger.payload.text }}"}}},
 			{"id": "check", "if": "item == 5", "needs": [], "uses": "test.effect", "with": {"fails": "no"}},
@@ -340,7 +340,7 @@ func TestLoopOverAListFileMatchesAList(t *testing.T) {
 			steps := fmt.Sprintf(eachItem, tc.count, tc.pad, tc.parallel)
 			model := newWorld(t)
 			model.setPlan(auth.Enterprise)
-			model.start(model.store)
+			model.start(model.store.Leases)
 			detail := model.finished(model.startRun(model.workflow(steps), "{}"))
 			if stepAt(t, detail, "list").OutputFiles != nil || detail.Status != run.Succeeded {
 				t.Fatalf("the model is wrong: %+v", detail.Error)
@@ -350,8 +350,8 @@ func TestLoopOverAListFileMatchesAList(t *testing.T) {
 				happened := commits%2 == 0
 				w := newFreeWorld(t)
 				id := w.startRun(w.workflow(steps), "{}")
-				died := w.runUntilCrash(newCrashingStore(w.store, commits, happened), id)
-				w.start(w.store)
+				died := w.runUntilCrash(newCrashingStore(w.store.Leases, commits, happened), id)
+				w.start(w.store.Leases)
 				got := w.finished(id)
 				if diff := cmp.Diff(want, roundsOf(got)); diff != "" {
 					t.Fatalf("crashed at commit %d (committed: %v): the rounds differ (-list +list file):\n%s", commits, happened, diff)
@@ -386,15 +386,15 @@ func TestRandomLoopsOverListFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list, spilled := newWorld(t), newFreeWorld(t)
 		list.setPlan(auth.Enterprise)
-		list.start(list.store)
+		list.start(list.store.Leases)
 		for seed := range lane.Pick(10, 40) {
 			c := loopCases.Example(seed)
 			steps := fmt.Sprintf(eachItem, c.count, (300<<10)/c.count, c.parallel)
 			want := roundsOf(list.finished(list.startRun(list.workflow(steps), "{}")))
-			m := newCrashingStore(spilled.store, c.commits, c.happened)
+			m := newCrashingStore(spilled.store.Leases, c.commits, c.happened)
 			id := spilled.startRun(spilled.workflow(steps), "{}")
 			spilled.runUntilCrash(m, id)
-			n := spilled.start(spilled.store)
+			n := spilled.start(spilled.store.Leases)
 			got := spilled.finished(id)
 			n.end()
 			if diff := cmp.Diff(want, roundsOf(got)); diff != "" {
@@ -431,11 +431,11 @@ func TestFilesOfCheckpoints(t *testing.T) {
 		for commits := 0; ; commits++ {
 			w := newWorld(t)
 			id := w.startRun(w.workflow(steps), "{}")
-			died := w.runUntilCrash(newCrashingStore(w.store, commits, commits%2 == 0), id)
+			died := w.runUntilCrash(newCrashingStore(w.store.Leases, commits, commits%2 == 0), id)
 			if held := w.heldFiles(id); died && len(held) > 3 {
 				t.Errorf("the run holds %v", held)
 			}
-			w.start(w.store)
+			w.start(w.store.Leases)
 			d := w.finished(id)
 			var want []string
 			if !fails {
@@ -460,7 +460,7 @@ func TestStepLimitOfALoopOverAListFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newFreeWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.finished(w.startRun(w.workflow(`[{"id": "list", "uses": "test.list", "with": {"count": 1200, "pad": 300}},
 			{"id": "each", "foreach": "steps.list.output.items", "steps": [{"id": "one", "uses": "data.set", "with": {"values": {}}}]}]`), "{}"))
 		if d.Error == nil || d.Error.Code != run.CodeStepLimit {
@@ -497,7 +497,7 @@ func TestListFileThatCannotBeRead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newFreeWorld(t)
 			w.openFails = tc.fails
-			w.start(w.store)
+			w.start(w.store.Leases)
 			d := w.finished(w.startRun(w.workflow(`[{"id": "list", "uses": "test.list", "with": {"count": 12, "pad": 51200}},
 				{"id": "each", "foreach": "steps.list.output.items", "parallel": 2, "steps": [
 					{"id": "one", "uses": "test.effect", "with": {"returns": {"n": "${{ item.n }}"}}}]}]`), "{}"))
@@ -514,7 +514,7 @@ func TestEngineStopsWhileAListFileCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFreeWorld(t)
 		w.openFails = func(int) error { return fault.New(fault.Unavailable, "the storage does not respond") }
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "list", "uses": "test.list", "with": {"count": 12, "pad": 51200}},
 			{"id": "each", "foreach": "steps.list.output.items", "steps": [{"id": "one", "uses": "data.set", "with": {"values": {"n": "${{ item.n }}"}}}]}]`), "{}")
 		synctest.Wait()
@@ -523,7 +523,7 @@ func TestEngineStopsWhileAListFileCannotBeRead(t *testing.T) {
 			t.Fatalf("%s: %+v", d.Status, d.Error)
 		}
 		w.openFails = nil
-		w.start(w.store)
+		w.start(w.store.Leases)
 		if d := w.finished(id); d.Status != run.Succeeded {
 			t.Errorf("%s: %+v", d.Status, d.Error)
 		}
@@ -536,7 +536,7 @@ func TestRetryOfALoopOverAListFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newFreeWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		var retried atomic.Bool
 		fails := func(_, path string) bool {
 			return !retried.Load() && strings.HasSuffix(path, "two") && path > "each[4]"

@@ -13,7 +13,7 @@ import (
 func TestStepLogIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	for _, tc := range []struct {
 		written, kept int
 		last          run.LogLine
@@ -24,7 +24,7 @@ func TestStepLogIsLimited(t *testing.T) {
 		steps := fmt.Sprintf(`[{"id": "a", "uses": "test.effect", "with": {"lines": %d}}]`, tc.written)
 		id := w.startRun(w.workflow(steps), "{}")
 		w.finished(id)
-		log, _, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "a", paging.Request{Limit: 10_000})
+		log, _, err := w.store.Runs.Logs(t.Context(), w.actor.Workspace.ID, id, "a", paging.Request{Limit: 10_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,10 +41,10 @@ func TestStepLogIsLimited(t *testing.T) {
 func TestEachAttemptHasItsLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[{"id": "a", "retry": {"initial": "10ms"}, "uses": "test.effect", "with": {"call": "a", "passes_after": 2, "lines": 1}}]`), "{}")
 	w.finished(id)
-	log, _, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: 10})
+	log, _, err := w.store.Runs.Logs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestEachAttemptHasItsLog(t *testing.T) {
 func (w *world) logLines(id string) iter.Seq[run.LogLine] {
 	return func(yield func(run.LogLine) bool) {
 		for page := (paging.Request{Limit: 1000}); ; {
-			found, _, err := w.store.Logs(w.t.Context(), w.actor.Workspace.ID, id, "", page)
+			found, _, err := w.store.Runs.Logs(w.t.Context(), w.actor.Workspace.ID, id, "", page)
 			if err != nil {
 				w.t.Fatal(err)
 			}

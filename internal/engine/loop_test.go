@@ -23,7 +23,7 @@ func numbers(n int) string {
 func TestLongAndWideWorkflows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	var chain, fan []string
 	for i := range 200 {
 		previous := "trigger.payload.n"
@@ -45,7 +45,7 @@ func TestLongAndWideWorkflows(t *testing.T) {
 func TestLoopOverTenThousandItems(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "all", "foreach": "trigger.payload.items", "parallel": 10, "steps": [
 			{"id": "one", "uses": "data.set", "with": {"values": {"n": "${{ item * 2 }}"}}}]},
@@ -62,7 +62,7 @@ func TestStepLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.setPlan(auth.Free)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "rows", "foreach": "trigger.payload.items", "steps": [
 			{"id": "cells", "foreach": "trigger.payload.items", "steps": [
@@ -80,7 +80,7 @@ func TestStepLimit(t *testing.T) {
 func TestParallelLimitsRounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[{"id": "all", "foreach": "trigger.payload.items", "parallel": 3, "steps": [
 		{"id": "one", "uses": "test.effect", "with": {"gate": "${{ string(item) }}"}}]}]`), numbers(7))
 	open := []string{<-w.effects.begun, <-w.effects.begun, <-w.effects.begun}
@@ -104,14 +104,14 @@ func TestParallelLimitsRounds(t *testing.T) {
 func TestRepeatWaitsAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "poll", "repeat": {"until": "index == 3", "every": "1h"}, "steps": [
 			{"id": "look", "uses": "test.effect", "with": {"call": "look", "returns": {"round": "${{ index }}"}}}]}]`), "{}")
 		begun := time.Now()
 		for range 3 {
 			time.Sleep(50 * time.Minute)
 			n.end()
-			n = w.start(w.store)
+			n = w.start(w.store.Leases)
 		}
 		time.Sleep(2 * time.Hour)
 		d := w.get(id)

@@ -30,7 +30,7 @@ func (w *world) shownOf(d run.Detail) string {
 func TestMaskedValuesReachOnlyTheAction(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[`+masking+`
 		{"id": "child", "uses": "flow.run", "on_error": "continue", "with": {"workflow_id": "wf_01m7fe3gv0es8r65rzyjka792g", "payload": {"token": "${{ steps.login.output.body.access_token }}"}}},
 		{"id": "note", "uses": "log.write", "with": {"message": "${{ toBase64('user:' + steps.login.output.body.access_token) }}"}},
@@ -54,7 +54,7 @@ func TestMaskedValuesReachOnlyTheAction(t *testing.T) {
 func TestRetryKeepsMaskedValues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	first := w.finished(w.startRun(w.workflow(`[`+masking+`
 		{"id": "rounds", "foreach": "[steps.login.output.body.access_token, 'x']", "steps": [
 			{"id": "inside", "uses": "test.effect", "with": {"call": "inside", "says": "${{ item }}"}},
@@ -83,7 +83,7 @@ func TestRetryKeepsMaskedValues(t *testing.T) {
 func TestTooManyMaskedValues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"returns": {"list": "${{ map(1..1001, string(#)) }}"}}, "mask": ["list"]}]`), `{}`))
 	if d.Status != run.Failed || d.Error.Code != run.CodeMaskLimit {
 		t.Errorf("the run is %s: %+v", d.Status, d.Error)

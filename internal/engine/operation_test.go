@@ -23,7 +23,7 @@ import (
 // an empty text if there is no such key.
 func (w *world) key(workflowID, name string) string {
 	w.t.Helper()
-	found, err := w.store.GetKey(context.WithoutCancel(w.t.Context()), state.Scope{WorkspaceID: w.actor.Workspace.ID, WorkflowID: workflowID, At: clock.Now()}, name)
+	found, err := w.store.State.GetKey(context.WithoutCancel(w.t.Context()), state.Scope{WorkspaceID: w.actor.Workspace.ID, WorkflowID: workflowID, At: clock.Now()}, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestOperationsShareCommits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var commits, most, total atomic.Int64
-	w.start(&hooked{Store: w.store, before: func(_ run.Lease, d run.Decision) {
+	w.start(&hooked{Store: w.store.Leases, before: func(_ run.Lease, d run.Decision) {
 		if n := int64(len(d.Operations)); n > 0 {
 			commits.Add(1)
 			total.Add(n)
@@ -81,7 +81,7 @@ func TestOperationsWithFiltersAreCommittedOneByOne(t *testing.T) {
 	w := newWorld(t)
 	w.fileTable()
 	var most, total atomic.Int64
-	w.start(&hooked{Store: w.store, before: func(_ run.Lease, d run.Decision) {
+	w.start(&hooked{Store: w.store.Leases, before: func(_ run.Lease, d run.Decision) {
 		total.Add(int64(len(d.Operations)))
 		most.Store(max(most.Load(), int64(len(d.Operations))))
 	}})
@@ -100,7 +100,7 @@ func TestRepeatedCommitKeepsItsOperations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			st.Store = w.store
+			st.Store = w.store.Leases
 			w.start(st)
 			flow := w.workflow(`[{"id": "a", "uses": "state.increment", "with": {"key": "n"}}, {"id": "b", "uses": "state.increment", "with": {"key": "n"}}]`)
 			d := w.finished(w.startRun(flow, `{}`))
@@ -115,7 +115,7 @@ func TestRepeatedCommitKeepsItsOperations(t *testing.T) {
 func TestEndOfARunDropsItsOperations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	flow := w.workflow(`[
 		{"id": "set", "needs": [], "uses": "state.set", "with": {"key": "a", "value": 1}},
 		{"id": "stop", "needs": [], "uses": "flow.stop"}]`)
@@ -144,7 +144,7 @@ func retryOperation(t *testing.T, commits int, happened bool) bool {
 		w.actor.Workspace.ID, w.actor.Workspace.Plan.Limits().StateKeys)
 	flow := w.workflow(`[{"id": "a", "retry": {"max_attempts": 3, "initial": "1h"}, "uses": "state.set", "with": {"key": "a", "value": 1}},
 		{"id": "b", "uses": "state.increment", "with": {"key": "n"}}]`)
-	m := newCrashingStore(w.store, commits, happened)
+	m := newCrashingStore(w.store.Leases, commits, happened)
 	n := w.start(m)
 	defer func() { n.end() }()
 	id, died := w.startRun(flow, `{}`), false
@@ -155,7 +155,7 @@ func retryOperation(t *testing.T, commits int, happened bool) bool {
 		}
 		died = true
 		n.end()
-		n = w.start(w.store)
+		n = w.start(w.store.Leases)
 		synctest.Wait()
 	}
 	replaceIfDead()
@@ -181,7 +181,7 @@ func TestStopBetweenOperations(t *testing.T) {
 	var n *node
 	var commits atomic.Int64
 	ready := make(chan struct{})
-	n = w.start(&hooked{Store: w.store, after: func(run.Lease, run.Decision) {
+	n = w.start(&hooked{Store: w.store.Leases, after: func(run.Lease, run.Decision) {
 		if commits.Add(1) == 20 {
 			<-ready
 			n.stop()
@@ -196,7 +196,7 @@ func TestStopBetweenOperations(t *testing.T) {
 	if d := w.get(id); d.Status != run.Running || commits.Load() > 25 {
 		t.Fatalf("the run is %s after %d commits", d.Status, commits.Load())
 	}
-	w.start(w.store)
+	w.start(w.store.Leases)
 	if d := w.finished(id); d.Status != run.Succeeded || w.key(flow, "n") != "200" {
 		t.Errorf("the run is %s, the counter is %s", d.Status, w.key(flow, "n"))
 	}
@@ -206,7 +206,7 @@ func TestStopBetweenOperations(t *testing.T) {
 func TestOperationsStoreMaskedValues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	flow := w.workflow(`[` + masking + `
 		{"id": "set", "uses": "state.set", "with": {"key": "token", "value": "is ${{ steps.login.output.body.access_token }}"}},
 		{"id": "bad", "on_error": "continue", "uses": "state.set", "with": {"key": "k:${{ steps.login.output.body.access_token }}", "value": 1}}]`)
@@ -223,7 +223,7 @@ func TestOperationsStoreMaskedValues(t *testing.T) {
 func TestStepTestPerformsOperations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.start(w.store)
+	n := w.start(w.store.Leases)
 	flow := w.workflow(`[{"id": "count", "uses": "state.increment", "with": {"key": "n"}}, {"id": "bad", "uses": "table.delete", "with": {"table": "none", "key": 1}}]`)
 	program, err := w.plans.Get(t.Context(), flow, 2)
 	if err != nil || program == nil {
@@ -253,7 +253,7 @@ func TestStepTestPerformsOperations(t *testing.T) {
 func TestFailedReadIsRetried(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	broken := errors.New("disk")
 	w.reads.Store(&broken)
 	id := w.startRun(w.workflow(`[{"id": "get", "retry": {"initial": "10ms"}, "uses": "state.get", "with": {"key": "a", "default": 1}}]`), `{}`)

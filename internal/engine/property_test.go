@@ -50,12 +50,12 @@ func newScenario(t *testing.T) *scenario {
 			return s.observer.Load().perform(ctx, req)
 		}),
 	}}
-	catalog, err := action.NewCatalog(slices.Concat(entries, rows.Entries(s.store), keys.Entries(s.store))...)
+	catalog, err := action.NewCatalog(slices.Concat(entries, rows.Entries(s.store.Tables), keys.Entries(s.store.State))...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.flows, s.plans = workflow.NewService(s.store, catalog, nil, names{s.values}, trigger.NewArming(nil, nil)), workflow.NewPrograms(s.store, catalog, nil)
-	s.runs = run.NewService(s.store, s.plans, s.watchers, s.world, pubsub.NewBroker())
+	s.flows, s.plans = workflow.NewService(s.store.Workflows, catalog, nil, names{s.values}, trigger.NewArming(nil, nil)), workflow.NewPrograms(s.store.Workflows, catalog, nil)
+	s.runs = run.NewService(s.store.Runs, s.plans, s.watchers, s.world, pubsub.NewBroker())
 	s.workflowID = s.workflow(`[]`)
 	return s
 }
@@ -78,7 +78,7 @@ func (s *scenario) play(sk *sketch, faults []injectedFault, cancelAt int) (w *ob
 	if err := s.adopt(sk); err != nil {
 		return w, []string{"the definition is rejected: " + err.Error()}
 	}
-	p := &faultyStore{Store: s.store, observer: w}
+	p := &faultyStore{Store: s.store.Leases, observer: w}
 	n := s.start(p)
 	defer func() { n.end() }()
 	id := s.startRun(s.workflowID, payload)
@@ -101,7 +101,7 @@ func (s *scenario) play(sk *sketch, faults []injectedFault, cancelAt int) (w *ob
 			w.mu.Lock()
 			w.generation++
 			w.mu.Unlock()
-			p = &faultyStore{Store: s.store, observer: w}
+			p = &faultyStore{Store: s.store.Leases, observer: w}
 			n = s.start(p)
 		}
 	}
@@ -126,7 +126,7 @@ func (s *scenario) retry(sk *sketch, id string) []string {
 	w.reuse(s.get(again.ID).Steps)
 	ended, stopWatching := s.watchers.Watch(again.ID)
 	defer stopWatching()
-	n := s.start(&faultyStore{Store: s.store, observer: w})
+	n := s.start(&faultyStore{Store: s.store.Leases, observer: w})
 	select {
 	case <-ended:
 	case <-time.After(longest):
@@ -174,7 +174,7 @@ func (s *scenario) counts(sk *sketch, id string) (problems []string) {
 	}
 	for i := range mostParts + 1 {
 		part, n := fmt.Sprintf("s%d", i), 0
-		key, err := s.store.GetKey(context.Background(), state.Scope{WorkspaceID: s.actor.Workspace.ID, WorkflowID: s.workflowID}, id+":"+part)
+		key, err := s.store.State.GetKey(context.Background(), state.Scope{WorkspaceID: s.actor.Workspace.ID, WorkflowID: s.workflowID}, id+":"+part)
 		if err == nil && key != nil {
 			err = json.Unmarshal(key.Value, &n)
 		}

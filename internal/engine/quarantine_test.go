@@ -13,7 +13,7 @@ import (
 
 // live starts an engine that a test can crash.
 func (w *world) live() (*node, *hooked) {
-	st := &hooked{Store: w.store}
+	st := &hooked{Store: w.store.Leases}
 	n := w.start(st)
 	synctest.Wait()
 	return n, st
@@ -159,7 +159,7 @@ func TestCorruptRowFailsOnlyItsRun(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				w.start(w.store)
+				w.start(w.store.Leases)
 				flow := w.workflow(`[
 					{"id": "a", "uses": "data.set", "with": {"values": {"n": "${{ trigger.payload.n }}"}}},
 					{"id": "rest", "uses": "flow.wait", "with": {"for": "1h"}},

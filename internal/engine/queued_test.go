@@ -21,7 +21,7 @@ func TestStepTimeoutExcludesWaitForTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		first := w.startRun(w.workflow(queuedStep("10m", `{"takes": "5m"}`)), "{}")
 		synctest.Wait()
 		begun := time.Now()
@@ -53,7 +53,7 @@ func TestWaitForTurnEndsWithRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		first := w.startRun(w.workflow(queuedStep("10m", `{"takes": "5m"}`)), "{}")
 		synctest.Wait()
 		begun := time.Now()
@@ -86,7 +86,7 @@ func TestAbandonedActionKeepsItsTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		if d := w.endOf(w.startRun(w.workflow(queuedStep("30s", `{"deaf": "stuck"}`)), "{}")); d.Error == nil || d.Error.Code != "timed_out" {
 			t.Errorf("%+v", d.Error)
 		}
@@ -107,7 +107,7 @@ func TestStepTestWaitsForTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		first := w.startRun(w.workflow(queuedStep("10m", `{"takes": "5m"}`)), "{}")
 		synctest.Wait()
 		flow := w.workflow(queuedStep("30s", `{"returns": 1}`))

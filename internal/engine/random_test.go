@@ -16,14 +16,14 @@ func TestRandomValuesAreTheSameWhenRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.putSecret("token", canary)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with":
 			{"call": "a", "says": "${{ uuid() }} ${{ randomText(20) }} ${{ random(0, 1000000000) }} ${{ secrets.token }}", "passes_after": 1, "retry_after": "50m"}}]`), "{}")
 		synctest.Wait()
 		first := w.effects.given("says")
 		w.effects.forget("says")
 		n.end()
-		w.start(w.store)
+		w.start(w.store.Leases)
 		time.Sleep(time.Hour)
 		if d := w.get(id); d.Status != run.Succeeded || w.effects.count("a") != 2 {
 			t.Fatalf("%+v", d)
@@ -38,7 +38,7 @@ func TestRandomValuesAreTheSameWhenRetried(t *testing.T) {
 func TestRandomValuesDiffer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	flow := w.workflow(`[
 		{"id": "a", "uses": "data.set", "if": "uuid() != ''", "with": {"values": {"x": "${{ uuid() }}", "y": "${{ uuid() }} ${{ uuid() }}"}}},
 		{"id": "b", "uses": "data.set", "with": {"values": {"x": "${{ uuid() }}"}}},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
 )
 
 // TestRegressions has minimal cases of bugs that the property tests have found.
@@ -60,7 +59,7 @@ func TestRegressions(t *testing.T) {
 
 // cancelingStore cancels the run just before an answer.
 type cancelingStore struct {
-	*store.Store
+	run.Store
 	world *world
 }
 
@@ -75,10 +74,10 @@ func TestLateAnswerErrorNamesStatus(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "ask", "uses": "flow.approval"}]`), "{}")
 		synctest.Wait()
-		late := run.NewService(cancelingStore{w.store, w}, w.plans, w.watchers, w, pubsub.NewBroker())
+		late := run.NewService(cancelingStore{w.store.Runs, w}, w.plans, w.watchers, w, pubsub.NewBroker())
 		_, err := late.Resume(context.Background(), w.actor, id, "ask", run.Resumption{Approved: true})
 		if err == nil || !strings.Contains(err.Error(), "its type is flow.approval and its status is cancelled") {
 			t.Fatal(err)

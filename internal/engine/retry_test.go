@@ -13,7 +13,7 @@ import (
 func TestRetryableFailureIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"call": "a", "passes_after": 3, "returns": {"n": 1}}}]`), "{}")
 		d := w.finished(id)
 		if d.Status != run.Succeeded || d.Steps[0].Attempt != 4 || w.effects.count("a") != 4 || d.Steps[0].Error != nil {
@@ -33,7 +33,7 @@ func TestRetryableFailureIsRetried(t *testing.T) {
 func TestAttemptsRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		for steps, want := range map[string]int{
 			`[{"id": "a", "uses": "test.effect", "with": {"call": "five", "passes_after": 100}}]`:                                  5,
 			`[{"id": "a", "retry": {"max_attempts": 2}, "uses": "test.effect", "with": {"call": "two", "passes_after": 100}}]`:     2,
@@ -51,7 +51,7 @@ func TestAttemptsRunOut(t *testing.T) {
 func TestRetrySurvivesRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"call": "a", "passes_after": 1, "retry_after": "50m", "returns": {}}}]`), "{}")
 		synctest.Wait()
 		begun := time.Now()
@@ -61,7 +61,7 @@ func TestRetrySurvivesRestart(t *testing.T) {
 		}
 		n.end()
 		time.Sleep(20 * time.Minute)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		time.Sleep(time.Hour)
 		d := w.get(id)
 		if d.Status != run.Succeeded || w.effects.count("a") != 2 {
@@ -76,7 +76,7 @@ func TestRetrySurvivesRestart(t *testing.T) {
 func TestStepTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		begun := time.Now()
 		d := w.finished(w.startRun(w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "uses": "test.effect", "with": {"gate": "never"}}]`), "{}"))
 		if d.Error == nil || d.Error.Code != "timed_out" || time.Since(begun) > 32*time.Second {
@@ -90,7 +90,7 @@ func TestStepTimeout(t *testing.T) {
 func TestStepThatIgnoresItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		begun := time.Now()
 		d := w.finished(w.startRun(w.workflow(`[
 			{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "on_error": "continue", "uses": "test.effect", "with": {"deaf": "stuck"}},
@@ -105,7 +105,7 @@ func TestStepThatIgnoresItsTimeout(t *testing.T) {
 func TestCancelWhileWaitingForRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"call": "a", "passes_after": 1, "retry_after": "10m"}}]`), "{}")
 		synctest.Wait()
 		d, err := w.runs.Cancel(context.WithoutCancel(t.Context()), w.actor, id)

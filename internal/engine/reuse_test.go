@@ -79,7 +79,7 @@ func drawOrder(t *rapid.T, s *workflow.Step, before []workflow.Step) {
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	st := &hooked{Store: w.store}
+	st := &hooked{Store: w.store.Leases}
 	var cancel struct {
 		sync.Mutex
 		in int // commits

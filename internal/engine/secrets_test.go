@@ -18,7 +18,7 @@ func TestSecretsReachOnlyTheAction(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "echo", "uses": "test.effect", "if": "secrets.token != ''", "with": {"header": "Bearer ${{ secrets.token }}", "basic": "${{ toBase64('user:' + secrets.token) }}", "echoes": true}},
 		{"id": "next", "uses": "data.set", "with": {"values": {"seen": "${{ steps.echo.output.header }}"}}},
@@ -59,7 +59,7 @@ func TestSecretAtEndOfLongLogLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "a", "uses": "test.effect", "with": {"says": "`+strings.Repeat("x", 2<<10-8)+`${{ secrets.token }}"}}]`), `{}`))
 	logs, err := w.runs.Logs(t.Context(), w.actor, d.ID, "", paging.Request{Limit: 100})
@@ -75,7 +75,7 @@ func TestDeletedSecretFailsStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	id := w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"x": "${{ secrets.token }}"}}]`)
 	if err := w.values.Secrets.Delete(t.Context(), w.actor, "token"); err != nil {
 		t.Fatal(err)
@@ -92,11 +92,11 @@ func TestSecretAfterCrash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
-	first := w.start(w.store)
+	first := w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"gate": "g", "header": "${{ secrets.token }}"}}]`), `{}`)
 	<-w.effects.begun
 	w.current.Store(nil)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	<-w.effects.begun
 	w.effects.open("g")
 	if d := w.finished(id); d.Status != run.Succeeded || w.effects.given("header") != canary {
@@ -111,7 +111,7 @@ func TestTextEqualToSecretReachesAction(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("user", "admin")
-	first := w.start(w.store)
+	first := w.start(w.store.Leases)
 	id := w.startRun(w.workflow(`[
 		{"id": "login", "uses": "test.effect", "with": {"header": "${{ secrets.user }}"}},
 		{"id": "a", "uses": "test.effect", "with": {"gate": "g", "says": "${{ trigger.payload.role }}"}}]`), `{"role": "administrator"}`)
@@ -121,7 +121,7 @@ func TestTextEqualToSecretReachesAction(t *testing.T) {
 	}
 	w.effects.forget("says")
 	w.current.Store(nil)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	<-w.effects.begun
 	w.effects.open("g")
 	d := w.finished(id)
@@ -140,7 +140,7 @@ func TestVariables(t *testing.T) {
 	if _, _, err := w.values.Variables.Put(t.Context(), w.actor, "regions", json.RawMessage(`["eu", "us"]`)); err != nil {
 		t.Fatal(err)
 	}
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "each", "foreach": "vars.regions", "steps": [{"id": "one", "uses": "data.set", "with": {"values": {"r": "${{ item }}", "all": "${{ len(vars.regions) }}"}}}]}
 	]`), `{}`))

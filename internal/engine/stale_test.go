@@ -22,7 +22,7 @@ func (withoutAnswers) Answers(context.Context, string) (map[string]run.StepAnswe
 func TestAcceptedAnswerDoesNotTimeOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(withoutAnswers{w.store})
+	w.start(withoutAnswers{w.store.Leases})
 	id := w.startRun(w.workflow(`[
 		{"id": "busy", "needs": [], "uses": "test.effect", "with": {"gate": "busy"}},
 		{"id": "ask", "needs": [], "uses": "flow.approval", "with": {"timeout": "2s"}}
@@ -51,7 +51,7 @@ func TestRunThatWaitsForItselfIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, onLimit := range []string{"queue", "cancel_running"} {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		flow := w.workflowWith(`[{"id": "self", "uses": "flow.run", "with": {"workflow_id": "${{ workflow.id }}"}}]`,
 			`{"concurrency": {"limit": 1, "on_limit": "`+onLimit+`"}}`)
 		d := w.finished(w.startRun(flow, `{}`))
@@ -65,7 +65,7 @@ func TestRunThatWaitsForItselfIsRejected(t *testing.T) {
 func TestRunLogIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "all", "foreach": "trigger.payload.items", "steps": [
 			{"id": "one", "uses": "log.write", "with": {"message": "`+strings.Repeat("x", 2000)+`"}}]}]`), numbers(5000)))
@@ -86,7 +86,7 @@ func TestRunLogIsLimited(t *testing.T) {
 func TestDriverPanicFailsOnlyItsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(&panickingStore{Store: w.store})
+	w.start(&panickingStore{Store: w.store.Leases})
 	flow := w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"returns": 1}}, {"id": "b", "uses": "test.effect", "with": {"returns": 2}}]`)
 	if d := w.finished(w.startRun(flow, `{"panic": true}`)); d.Status != run.Failed || d.Error.Code != run.CodeInternal {
 		t.Errorf("%s: %+v", d.Status, d.Error)

@@ -45,7 +45,7 @@ func within(s counter.Snapshot, seconds float64) (n uint64) {
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		for _, steps := range []string{
 			`[{"id": "a", "uses": "data.set", "with": {"values": {"x": 1}}}, {"id": "b", "uses": "data.set", "with": {"values": {"x": 2}}}]`,
 			`[{"id": "a", "uses": "test.effect", "with": {"call": "a", "passes_after": 2, "takes": "3s", "returns": {}}}]`,
@@ -81,7 +81,7 @@ func TestStats(t *testing.T) {
 func TestStatsOfRunsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		wf := w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "uses": "test.effect", "with": {"gate": "never"}}]`)
 		id := w.startRun(wf, "{}")
 		deaf := w.startRun(w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "uses": "test.effect", "with": {"deaf": "stuck"}}]`), "{}")
@@ -114,12 +114,12 @@ func TestStatsOfLostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		taken := false
-		st := &hooked{Store: w.store}
+		st := &hooked{Store: w.store.Leases}
 		st.before = func(lease run.Lease, d run.Decision) {
 			if d.Finish != nil && !taken {
 				taken = true
 				wake := run.Wake{RunID: lease.RunID, Epoch: lease.Epoch}
-				if _, ok, err := w.store.Activate(context.WithoutCancel(t.Context()), wake, "node_other"); err != nil || !ok {
+				if _, ok, err := w.store.Leases.Activate(context.WithoutCancel(t.Context()), wake, "node_other"); err != nil || !ok {
 					t.Error(ok, err)
 				}
 			}
@@ -138,7 +138,7 @@ func TestStatsOfLostLease(t *testing.T) {
 func TestStepTestIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		wf := w.workflow(`[{"id": "a", "uses": "data.set", "with": {"values": {"x": 1}}}]`)
 		program, err := w.plans.Get(t.Context(), wf, 2)
 		if err != nil || program == nil {
@@ -162,7 +162,7 @@ func TestStepTestIsNotCounted(t *testing.T) {
 func TestRetriedCommitCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		st := &hooked{Store: w.store}
+		st := &hooked{Store: w.store.Leases}
 		n := w.start(failingStore{st, new(int)})
 		d := w.finished(w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"fails": "for good"}}]`), "{}"))
 		synctest.Wait()

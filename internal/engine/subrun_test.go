@@ -52,7 +52,7 @@ func TestChildEndsBeforeParentWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		f := newParentAndChild(w, childSteps)
-		st := &hooked{Store: w.store, before: func(_ run.Lease, d run.Decision) {
+		st := &hooked{Store: w.store.Leases, before: func(_ run.Lease, d run.Decision) {
 			if slices.ContainsFunc(d.Steps, func(s run.Step) bool { return s.Path == "call" && s.Status == run.StepWaiting && s.Answer == nil }) {
 				w.endOf(f.children()[0].ID)
 			}
@@ -91,7 +91,7 @@ func TestCrashAtEveryCommitOfParentAndChild(t *testing.T) {
 func crashParentAndChild(t *testing.T, child, want string, commits int, happened bool) bool {
 	w := newWorld(t)
 	f := newParentAndChild(w, child)
-	m := newCrashingStore(w.store, commits, happened)
+	m := newCrashingStore(w.store.Leases, commits, happened)
 	n := w.start(m)
 	id := w.startRun(f.parent, "{}")
 	ended, stop := w.watchers.Watch(id)
@@ -101,7 +101,7 @@ func crashParentAndChild(t *testing.T, child, want string, commits int, happened
 	case <-ended:
 	}
 	n.end()
-	w.start(w.store)
+	w.start(w.store.Leases)
 	d := w.endOf(id)
 	if len(d.Steps) != 2 || d.Status != run.Succeeded || string(d.Steps[1].Output) != want {
 		t.Errorf("crashed at commit %d (committed: %v): %+v", commits, happened, d.Steps)
@@ -141,7 +141,7 @@ func cancelParentAndChild(t *testing.T, moment int) bool {
 			t.Errorf("moment %d: %v", moment, err)
 		}
 	}
-	st := &hooked{Store: w.store, before: func(run.Lease, run.Decision) { pass() }, after: func(run.Lease, run.Decision) { pass() }}
+	st := &hooked{Store: w.store.Leases, before: func(run.Lease, run.Decision) { pass() }, after: func(run.Lease, run.Decision) { pass() }}
 	w.childStarts = func(string) { pass() }
 	mu.Lock()
 	w.start(st)
@@ -192,7 +192,7 @@ func TestEndOfParentCancelsChildren(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				w.start(w.store)
+				w.start(w.store.Leases)
 				f := newParentAndChild(w, childSteps)
 				parent := w.workflowWith(fmt.Sprintf(`[
 					{"id": "call", "needs": [], "uses": "flow.run", "with": {"workflow_id": %q}},
@@ -218,7 +218,7 @@ func TestEndOfParentCancelsChildren(t *testing.T) {
 func TestNestedRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store)
+	w.start(w.store.Leases)
 	flow := w.workflow(`[{"id": "down", "uses": "flow.run", "with": {"workflow_id": "${{ workflow.id }}"}}]`)
 	d := w.finished(w.startRun(flow, "{}"))
 	page, err := w.runs.List(t.Context(), w.actor, flow, run.Failed, nil, paging.Request{Limit: 100})

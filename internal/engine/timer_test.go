@@ -50,7 +50,7 @@ func TestRunTimeout(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				w.start(w.store)
+				w.start(w.store.Leases)
 				d := w.endOf(w.startRun(w.workflowWith(tc.steps, `{"timeout": "`+tc.timeout+`"}`), "{}"))
 				if tc.failsAfter == 0 {
 					if d.Status != run.Succeeded {
@@ -75,7 +75,7 @@ func TestRunTimeoutAddsUpOverRestarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflowWith(`[{"id": "a", "timeout": "10m", "uses": "test.effect", "with": {"gate": "never"}}]`, `{"timeout": "2m"}`), "{}")
 		time.Sleep(20 * time.Second)
 		stopped := time.Now()
@@ -84,7 +84,7 @@ func TestRunTimeoutAddsUpOverRestarts(t *testing.T) {
 			t.Fatalf("the step had %s to end", took)
 		}
 		time.Sleep(time.Hour)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		again := time.Now()
 		d := w.endOf(id)
 		if d.Error == nil || d.Error.Code != run.CodeRunTimeout || d.FinishedAt.Sub(again) != 75*time.Second {
@@ -100,7 +100,7 @@ func TestRunTimeoutExcludesQueueTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		flow := w.workflowWith(`[{"id": "a", "timeout": "10m", "uses": "test.effect", "with": {"takes": "50s"}}]`, `{"timeout": "1m", "concurrency": {"limit": 1}}`)
 		ids := []string{w.startRun(flow, "{}"), w.startRun(flow, "{}"), w.startRun(flow, "{}")}
 		begun := time.Now()
@@ -123,7 +123,7 @@ func TestStepTimeoutStopsAction(t *testing.T) {
 	for with, want := range map[string]time.Duration{`{"gate": "never"}`: 30 * time.Second, `{"deaf": "stuck"}`: 31 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			w.start(w.store)
+			w.start(w.store.Leases)
 			d := w.endOf(w.startRun(w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "uses": "test.effect", "with": `+with+`}]`), "{}"))
 			step := d.Steps[0]
 			if step.Status != run.StepFailed || step.Error.Code != "timed_out" {
@@ -151,7 +151,7 @@ func TestShutdownDrainsSteps(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			n := w.start(w.store)
+			n := w.start(w.store.Leases)
 			id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": `+with+`}, {"id": "b", "uses": "data.set", "with": {"values": {}}}]`), "{}")
 			time.Sleep(5 * time.Second)
 			begun := time.Now()
@@ -160,7 +160,7 @@ func TestShutdownDrainsSteps(t *testing.T) {
 				t.Errorf("%s: the shutdown took %s", with, took)
 			}
 			w.effects.open("$stuck")
-			w.start(w.store)
+			w.start(w.store.Leases)
 			if d := w.endOf(id); d.Status != run.Succeeded || d.Steps[0].Attempt != 1 || w.effects.count("a") != want.calls {
 				t.Errorf("%s: %s after %d calls, %+v", with, d.Status, w.effects.count("a"), d.Steps)
 			}
@@ -172,11 +172,11 @@ func TestApprovalTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		id := w.startRun(w.workflow(`[{"id": "ask", "uses": "flow.approval", "with": {"timeout": "36h"}}]`), "{}")
 		time.Sleep(10 * time.Hour)
 		n.end()
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(id)
 		if took := d.FinishedAt.Sub(d.StartedAt); took != 36*time.Hour || d.Error.Code != "approval_timed_out" {
 			t.Fatalf("%+v after %s", d.Error, took)
@@ -190,7 +190,7 @@ func TestBackoffGrows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(w.store)
+		w.start(w.store.Leases)
 		d := w.endOf(w.startRun(w.workflow(`[{"id": "a", "retry": {"max_attempts": 8, "initial": "1m", "factor": 3, "max_delay": "1h"},
 			"uses": "test.effect", "with": {"call": "a", "passes_after": 99}}]`), "{}"))
 		bounds := []time.Duration{time.Minute, 3 * time.Minute, 9 * time.Minute, 27 * time.Minute, time.Hour, time.Hour, time.Hour}
@@ -224,7 +224,7 @@ func TestLongWaitIsActivatedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		st := &countingStore{Store: w.store}
+		st := &countingStore{Store: w.store.Leases}
 		w.start(st)
 		d := w.endOf(w.startRun(w.workflow(`[{"id": "a", "uses": "flow.wait", "with": {"for": "30d"}}]`), "{}"))
 		if n := st.activations.Load(); d.Status != run.Succeeded || n != 1 {
@@ -239,7 +239,7 @@ func TestHeldBackRunReleasesItsReservation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(w.store)
+		n := w.start(w.store.Leases)
 		flow := w.workflowWith(`[{"id": "a", "uses": "flow.wait", "with": {"for": "1h"}}]`, `{"concurrency": {"limit": 1}}`)
 		first, second := w.startRun(flow, "{}"), w.startRun(flow, "{}")
 		synctest.Wait()

@@ -13,16 +13,16 @@ import (
 func TestListMatchesWaitingFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	st := &hooked{Store: w.store}
+	st := &hooked{Store: w.store.Leases}
 	seen := map[bool]int{}
 	st.after = func(lease run.Lease, d run.Decision) {
 		if d.Finish != nil {
 			return
 		}
-		read := func() run.Detail { return *must(w.store.Run(t.Context(), w.actor.Workspace.ID, lease.RunID))(t) }
+		read := func() run.Detail { return *must(w.store.Runs.Run(t.Context(), w.actor.Workspace.ID, lease.RunID))(t) }
 		list := func(waiting *bool) []run.Listed {
 			filter := run.Filter{Text: lease.RunID, Waiting: waiting}
-			return must(w.store.AllRuns(t.Context(), w.actor.Workspace.ID, filter, paging.Request{Limit: 1}))(t).Items
+			return must(w.store.Runs.AllRuns(t.Context(), w.actor.Workspace.ID, filter, paging.Request{Limit: 1}))(t).Items
 		}
 		detail := read()
 		listed, waits, works := list(nil), list(new(true)), list(new(false))

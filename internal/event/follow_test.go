@@ -193,7 +193,7 @@ func TestFollowWithGap(t *testing.T) {
 			"99": {&event.Gap{After: 99, Through: 6}, 6, "[]"},
 		})
 		// Now the expired events are deleted.
-		if _, err := c.PurgeOld(t.Context(), time.Now().Add(-event.Retention), 100); err != nil {
+		if _, err := c.Events.PurgeOld(t.Context(), time.Now().Add(-event.Retention), 100); err != nil {
 			t.Fatal(err)
 		}
 		check("they are deleted", map[string]wanted{
@@ -265,7 +265,7 @@ func TestFollowWithFailingStore(t *testing.T) {
 		t.Errorf("the feed is %v, %v", feed, err)
 	}
 	c := newEnv(t)
-	feed, err := event.NewService(halfBroken{c.Store}, c.written).Follow(t.Context(), c.Admin.Workspace.ID, event.Filter{}, "")
+	feed, err := event.NewService(halfBroken{c.Events}, c.written).Follow(t.Context(), c.Admin.Workspace.ID, event.Filter{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func newEnv(t *testing.T) *env {
 	t.Helper()
 	c := &env{t: t, written: pubsub.NewBroker()}
 	c.Installation = sqlitetest.New(t, store.Notify{Recorded: c.written.Publish})
-	c.events = event.NewService(c.Store, c.written)
+	c.events = event.NewService(c.Events, c.written)
 	return c
 }
 
@@ -49,7 +49,7 @@ func (c *env) workflow(workspaceID string) workflow.Workflow {
 	c.t.Helper()
 	now := clock.Now()
 	made := workflow.Workflow{ID: uid.At(uid.Workflow, now), WorkspaceID: workspaceID, Name: "Test", State: workflow.Draft, Version: 1, Revision: 1, CreatedAt: now, UpdatedAt: now}
-	inserted, err := c.InsertWorkflow(c.t.Context(), made, workflow.Version{WorkflowID: made.ID, Number: 1, CreatedAt: now}, 100, c.entry(made))
+	inserted, err := c.Workflows.InsertWorkflow(c.t.Context(), made, workflow.Version{WorkflowID: made.ID, Number: 1, CreatedAt: now}, 100, c.entry(made))
 	if err != nil || !inserted {
 		c.t.Fatalf("insert a workflow: %t, %v", inserted, err)
 	}
@@ -83,7 +83,7 @@ func (c *env) recordAt(at time.Time, w *workflow.Workflow, runID string, kinds .
 	}
 	was := w.Revision
 	w.Revision++
-	updated, err := c.UpdateWorkflow(c.t.Context(), workflow.Change{Workflow: *w, WasRevision: was, Events: made})
+	updated, err := c.Workflows.UpdateWorkflow(c.t.Context(), workflow.Change{Workflow: *w, WasRevision: was, Events: made})
 	if err != nil || !updated {
 		c.t.Fatalf("write events: %t, %v", updated, err)
 	}

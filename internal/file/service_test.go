@@ -39,7 +39,7 @@ func newWorld(t *testing.T, capacity file.Capacity) *world {
 	in, blobs := sqlitetest.New(t, store.Notify{}), blobtest.NewFaulty(blobtest.NewMemory())
 	return &world{
 		Service: file.NewService(file.Config{
-			Store: in.Store, Blobs: blobs, Keys: in.Vault, Capacity: capacity, Exclusive: true, Log: slog.New(slog.DiscardHandler),
+			Store: in.DB.Files, Blobs: blobs, Keys: in.Vault, Capacity: capacity, Exclusive: true, Log: slog.New(slog.DiscardHandler),
 		}),
 		in: in, blobs: blobs, actor: in.Workspace(t, auth.Free),
 	}
@@ -234,7 +234,7 @@ func TestStorageOfAWorkspace(t *testing.T) {
 	// As if it were that large.
 	r := file.Recording{File: first, Plan: auth.Free}
 	r.File.ID, r.File.Blob, r.File.SHA256, r.File.Size = uid.New(uid.File), blob.NewID(), "other", limit-11
-	if _, err := w.in.Store.RecordFiles(t.Context(), []file.Recording{r}, "", nil); err != nil {
+	if _, err := w.in.DB.Files.RecordFiles(t.Context(), []file.Recording{r}, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	a, b := w.create(t, w.owner()), w.create(t, w.owner())
@@ -336,7 +336,7 @@ func TestOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	restart := func(exclusive bool) *file.Service {
-		return file.NewService(file.Config{Store: w.in.Store, Blobs: w.blobs, Keys: w.in.Vault, Capacity: ample, Exclusive: exclusive, Log: slog.New(slog.DiscardHandler)})
+		return file.NewService(file.Config{Store: w.in.DB.Files, Blobs: w.blobs, Keys: w.in.Vault, Capacity: ample, Exclusive: exclusive, Log: slog.New(slog.DiscardHandler)})
 	}
 	for _, test := range []struct {
 		name    string
@@ -354,7 +354,7 @@ func TestOrphans(t *testing.T) {
 		t.Error(err)
 	}
 	other := sqlitetest.New(t, store.Notify{})
-	stranger := file.NewService(file.Config{Store: other.Store, Blobs: w.blobs, Keys: other.Vault, Capacity: ample, Exclusive: true, Log: slog.New(slog.DiscardHandler)})
+	stranger := file.NewService(file.Config{Store: other.Files, Blobs: w.blobs, Keys: other.Vault, Capacity: ample, Exclusive: true, Log: slog.New(slog.DiscardHandler)})
 	if err := stranger.SweepOrphans(t.Context()); err == nil || w.stored(t) != 1 {
 		t.Errorf("another installation in the same place: %v, %d blobs", err, w.stored(t))
 	}

@@ -15,7 +15,7 @@ func TestLittleSpace(t *testing.T) {
 	w := newWorld(t, ample)
 	full := false
 	w.Service = file.NewService(file.Config{
-		Store: w.in.Store, Blobs: w.blobs, Keys: w.in.Vault, Capacity: ample, Log: slog.New(slog.DiscardHandler),
+		Store: w.in.Files, Blobs: w.blobs, Keys: w.in.Vault, Capacity: ample, Log: slog.New(slog.DiscardHandler),
 		Admit: func(inRun bool) error {
 			if full && !inRun {
 				return fault.New(fault.StorageFull, "almost full")

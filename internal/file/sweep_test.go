@@ -33,7 +33,7 @@ func (s *agedStore) List(ctx context.Context, page paging.Request) (paging.Page[
 // restartWith starts another service with the blobs of the world.
 func (w *world) restartWith(blobs blob.Store) {
 	w.Service = file.NewService(file.Config{
-		Store: w.in.Store, Blobs: blobs, Keys: w.in.Vault, Capacity: ample, Exclusive: true, Log: slog.New(slog.DiscardHandler),
+		Store: w.in.Files, Blobs: blobs, Keys: w.in.Vault, Capacity: ample, Exclusive: true, Log: slog.New(slog.DiscardHandler),
 	})
 }
 

@@ -57,7 +57,7 @@ func longRun(b *testing.B, s *followWorld, steps int) string {
 		Trigger: run.Trigger{Type: run.Manual, Payload: json.RawMessage(`{}`)}, StartedAt: now,
 	}
 	begun := must(event.New(event.RunStarted, event.Subject{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, RunID: r.ID}, now, nil))(b)
-	must(s.store.StartRun(context.Background(), run.Start{Run: r, Revision: 1, Node: "node", WorkflowName: "w", Plan: auth.Pro, Event: begun}))(b)
+	must(s.store.Runs.StartRun(context.Background(), run.Start{Run: r, Revision: 1, Node: "node", WorkflowName: "w", Plan: auth.Pro, Event: begun}))(b)
 	text := json.RawMessage(`{"text":"` + strings.Repeat("x", 200) + `"}`)
 	for seq := 0; seq < steps; {
 		d := run.Decision{Rev: seq + 1}
@@ -67,7 +67,7 @@ func longRun(b *testing.B, s *followWorld, steps int) string {
 				Input: text, Output: text, StartedAt: now, AttemptAt: now, FinishedAt: &now,
 			})
 		}
-		must(s.store.Commit(context.Background(), run.Lease{RunID: r.ID, Epoch: 1}, r, d))(b)
+		must(s.store.Leases.Commit(context.Background(), run.Lease{RunID: r.ID, Epoch: 1}, r, d))(b)
 	}
 	return r.ID
 }

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // followWorld is a store with one workflow. The test commits the decisions of its runs.
 type followWorld struct {
-	store    *store.Store
+	store    *store.DB
 	service  *run.Service
 	actor    auth.Actor
 	workflow workflow.Workflow
@@ -56,16 +56,16 @@ func newFollowWorld(t testing.TB) *followWorld {
 	wf := workflow.Workflow{ID: uid.New(uid.Workflow), WorkspaceID: ws.ID, Name: "w", State: workflow.Draft, Version: 1, Revision: 1, CreatedAt: now, UpdatedAt: now}
 	entry := audit.Entry{ID: uid.New(uid.Audit), WorkspaceID: ws.ID, At: now, ActorType: audit.ActorKey}
 	key := auth.Key{ID: uid.New(uid.Key), WorkspaceID: ws.ID, Lookup: "lookup", Hash: []byte("hash"), CreatedAt: now}
-	if err := st.InsertWorkspace(t.Context(), ws, []byte("key"), key, "", entry); err != nil {
+	if err := st.Workspaces.InsertWorkspace(t.Context(), ws, []byte("key"), key, "", entry); err != nil {
 		t.Fatal(err)
 	}
 	entry.ID = uid.New(uid.Audit)
-	if ok, err := st.InsertWorkflow(t.Context(), wf, workflow.Version{WorkflowID: wf.ID, Number: 1, CreatedAt: now}, 10, entry); err != nil || !ok {
+	if ok, err := st.Workflows.InsertWorkflow(t.Context(), wf, workflow.Version{WorkflowID: wf.ID, Number: 1, CreatedAt: now}, 10, entry); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	return &followWorld{
 		store: st, workflow: wf, actor: auth.Actor{Workspace: ws},
-		service: run.NewService(st, nil, run.NewWatchers(), emptyQueue{}, hub),
+		service: run.NewService(st.Runs, nil, run.NewWatchers(), emptyQueue{}, hub),
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *followWorld) start(t rapid.TB, reused int) *testRun {
 	for range reused { // as by a retry
 		start.Steps = append(start.Steps, m.newStep(run.StepSucceeded))
 	}
-	if ok, err := s.store.StartRun(context.Background(), start); err != nil || !ok {
+	if ok, err := s.store.Runs.StartRun(context.Background(), start); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	return m
@@ -151,7 +151,7 @@ func (m *testRun) move(t *rapid.T) {
 }
 
 func (m *testRun) commit(d run.Decision) {
-	if committed, err := m.store.Commit(context.Background(), run.Lease{RunID: m.run.ID, Epoch: 1}, m.run, d); err != nil || !committed.Held {
+	if committed, err := m.store.Leases.Commit(context.Background(), run.Lease{RunID: m.run.ID, Epoch: 1}, m.run, d); err != nil || !committed.Held {
 		m.t.Fatal(committed.Held, err)
 	}
 }

@@ -50,7 +50,7 @@ type env struct {
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	in := sqlitetest.New(t, store.Notify{})
-	return &env{in, t, secret.NewService(in.Store, in.Vault)}
+	return &env{in, t, secret.NewService(in.DB.Secrets, in.Vault)}
 }
 
 // open returns the values of secrets.
@@ -133,7 +133,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	sealed := func(actor auth.Actor, name string) []byte {
 		t.Helper()
 		b.secret(actor, name, "the same value")
-		found, err := b.SealedSecrets(t.Context(), actor.Workspace.ID, []string{name})
+		found, err := b.Secrets.SealedSecrets(t.Context(), actor.Workspace.ID, []string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestSecretsAreSealed(t *testing.T) {
 }
 
 // tampered is a store in which a sealed value was moved to another name.
-type tampered struct{ *store.Store }
+type tampered struct{ secret.Store }
 
 func (s tampered) SealedSecrets(ctx context.Context, workspaceID string, names []string) (map[string][]byte, error) {
 	found, err := s.Store.SealedSecrets(ctx, workspaceID, []string{"one", "two"})
@@ -175,7 +175,7 @@ func TestMovedSecretCannotBeOpened(t *testing.T) {
 	b := newEnv(t)
 	b.secret(b.Admin, "one", "first value")
 	b.secret(b.Admin, "two", "second value")
-	values, err := secret.NewService(tampered{b.Store}, b.Vault).Open(t.Context(), b.Admin.Workspace.ID, []string{"one"})
+	values, err := secret.NewService(tampered{b.Secrets}, b.Vault).Open(t.Context(), b.Admin.Workspace.ID, []string{"one"})
 	if !errors.Is(err, vault.ErrSealed) || values != nil || !strings.Contains(err.Error(), "one") || strings.Contains(err.Error(), "value") {
 		t.Errorf("the opened values are %v, %v", values, err)
 	}

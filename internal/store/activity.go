@@ -13,7 +13,7 @@ import (
 // Activities implements workflow.Store. The latest runs of each workflow are at
 // the end of a range of one index, so the cost does not depend on the number of
 // runs.
-func (s *Store) Activities(ctx context.Context, workspaceID string, ids []string) (map[string]workflow.Activity, error) {
+func (s Workflows) Activities(ctx context.Context, workspaceID string, ids []string) (map[string]workflow.Activity, error) {
 	found := make(map[string]workflow.Activity, len(ids))
 	if len(ids) == 0 {
 		return found, nil
@@ -22,7 +22,7 @@ func (s *Store) Activities(ctx context.Context, workspaceID string, ids []string
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		clear(found)
 		if err := loadTriggers(c, found, args); err != nil {
 			return err

@@ -14,12 +14,12 @@ import (
 )
 
 // AnswerStep implements run.Store.
-func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
+func (s Runs) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 	if a.Early {
 		return s.answerEarly(ctx, a)
 	}
 	answered := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		if _, err := lockRun(tx, a.RunID); err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 			answered = false
 			return err
 		}
-		if answered, err = s.answer(tx, a.RunID, a.StepID, a.Value, a.At); err != nil || !answered {
+		if answered, err = storeAnswer(tx, a.RunID, a.StepID, a.Value, a.At); err != nil || !answered {
 			return err
 		}
 		return insertAudit(tx, a.Entry)
@@ -42,8 +42,8 @@ func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 // answerEarly answers a step that may not wait for the answer yet. It touches the
 // row in the queue first, as the node that executes the run does, so neither
 // misses the other's write.
-func (s *Store) answerEarly(ctx context.Context, a run.Answer) (answered bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Runs) answerEarly(ctx context.Context, a run.Answer) (answered bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1 AND workspace_id = $2`+runqueue.NotDeleted, a.RunID, a.WorkspaceID)
 		if answered = false; err != nil || n == 0 {
 			return err
@@ -53,7 +53,7 @@ func (s *Store) answerEarly(ctx context.Context, a run.Answer) (answered bool, e
 			return err
 		}
 		if begun == 1 {
-			answered, err = s.answer(tx, a.RunID, a.StepID, a.Value, a.At)
+			answered, err = storeAnswer(tx, a.RunID, a.StepID, a.Value, a.At)
 		} else {
 			// Repeating the same answer succeeds: the sender may have missed the
 			// response.
@@ -72,7 +72,7 @@ func (s *Store) answerEarly(ctx context.Context, a run.Answer) (answered bool, e
 
 // applyEarlyAnswer gives a step that starts to wait for an answer the one that
 // arrived early.
-func (s *Store) applyEarlyAnswer(tx *transaction, runID string, step run.Step, released bool) error {
+func applyEarlyAnswer(tx *transaction, runID string, step run.Step, released bool) error {
 	if step.Awaits != action.AwaitsAnswer || step.Status != run.StepWaiting || step.Answer != nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *Store) applyEarlyAnswer(tx *transaction, runID string, step run.Step, r
 		return err
 	}
 	if !released {
-		tx.AfterCommit(func() { s.notify.AnswerArrived(runID) })
+		tx.AfterCommit(func() { tx.db.notify.AnswerArrived(runID) })
 		return nil
 	}
 	err = tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, clock.Past(step.StartedAt), runID)
@@ -94,9 +94,9 @@ func (s *Store) applyEarlyAnswer(tx *transaction, runID string, step run.Step, r
 }
 
 // RunOwner implements run.LinkStore.
-func (s *Store) RunOwner(ctx context.Context, runID string) (string, error) {
+func (s Runs) RunOwner(ctx context.Context, runID string) (string, error) {
 	var owner *string
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		owner, err = database.One(c, `SELECT workspace_id FROM runs WHERE id = $1`, []any{runID}, scanText)
 		return err
 	})
@@ -107,9 +107,9 @@ func (s *Store) RunOwner(ctx context.Context, runID string) (string, error) {
 }
 
 // LinkedStep implements run.LinkStore.
-func (s *Store) LinkedStep(ctx context.Context, workspaceID, runID, path string) (*run.LinkedStep, error) {
+func (s Runs) LinkedStep(ctx context.Context, workspaceID, runID, path string) (*run.LinkedStep, error) {
 	var found *run.LinkedStep
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT ws.id, ws.name, ws.plan, w.name, r.status FROM runs r
 			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL JOIN workspaces ws ON ws.id = r.workspace_id
 			WHERE r.id = $1 AND r.workspace_id = $2`, []any{runID, workspaceID}, func(r database.Row) (a run.LinkedStep, err error) {
@@ -125,9 +125,9 @@ func (s *Store) LinkedStep(ctx context.Context, workspaceID, runID, path string)
 	return found, err
 }
 
-// answer stores a value for a step that is open and has no answer yet. It
+// storeAnswer stores a value for a step that is open and has no answer yet. It
 // notifies the node that executes the run; if there is none, it wakes the run.
-func (s *Store) answer(tx *transaction, runID, path string, value []byte, at time.Time) (bool, error) {
+func storeAnswer(tx *transaction, runID, path string, value []byte, at time.Time) (bool, error) {
 	if running, err := lockRun(tx, runID); err != nil || !running {
 		return false, err
 	}
@@ -136,11 +136,11 @@ func (s *Store) answer(tx *transaction, runID, path string, value []byte, at tim
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, s.announceAnswer(tx, runID, clock.Past(at))
+	return true, announceAnswer(tx, runID, clock.Past(at))
 }
 
 // announceAnswer makes a run check for new answers at a steady time.
-func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) error {
+func announceAnswer(tx *transaction, runID string, at time.Time) error {
 	if err := tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND admitted`, at, runID); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) erro
 		return err
 	}
 	if owned == 1 {
-		tx.AfterCommit(func() { s.notify.AnswerArrived(runID) })
+		tx.AfterCommit(func() { tx.db.notify.AnswerArrived(runID) })
 		return nil
 	}
 	return tx.queue.Wake(runID)
@@ -157,10 +157,10 @@ func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) erro
 
 // Approvals implements run.Store. Only unfinished runs have waiting steps, so
 // they are read from the queue.
-func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[run.Approval], error) {
+func (s Runs) Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[run.Approval], error) {
 	runID, path, _ := strings.Cut(page.After, "/")
 	var found []run.Approval
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, COALESCE(s.deadline, s.wake_at)
 			FROM run_queue q JOIN steps s ON s.run_id = q.run_id JOIN workflows w ON w.id = q.workflow_id AND w.deleted_at IS NULL
 			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
@@ -176,9 +176,9 @@ func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.R
 }
 
 // Answers returns the answers to the open steps of a run, by path.
-func (s *Store) Answers(ctx context.Context, runID string) (map[string]run.StepAnswer, error) {
+func (s Leases) Answers(ctx context.Context, runID string) (map[string]run.StepAnswer, error) {
 	answers := map[string]run.StepAnswer{}
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT path, answer, answer_files FROM steps WHERE run_id = $1 AND answer IS NOT NULL AND status IN ('running', 'waiting')`,
 			[]any{runID}, func(r database.Row) error {
 				var (

@@ -32,7 +32,7 @@ func scanAppCall(r database.Row) (c subscription.AppCall, err error) {
 const fromApp = ` FROM subscriptions s JOIN connections c ON c.id = s.connection_id AND c.workspace_id = s.workspace_id WHERE s.hook = $1 AND c.app = $2`
 
 // CalledAccounts implements subscription.AppCallStore.
-func (s *Store) CalledAccounts(ctx context.Context, hook, app string, accounts []string) (called []string, err error) {
+func (s Subscriptions) CalledAccounts(ctx context.Context, hook, app string, accounts []string) (called []string, err error) {
 	if len(accounts) == 0 {
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func (s *Store) CalledAccounts(ctx context.Context, hook, app string, accounts [
 	for _, account := range accounts {
 		args = append(args, Text(account))
 	}
-	err = s.read(ctx, func(c database.Conn) error {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		called, err = database.List(c, `SELECT DISTINCT c.account_id`+fromApp+` AND c.account_id IN (`+placeholders(3, len(accounts))+`)
 			AND EXISTS (SELECT 1 FROM triggers t WHERE t.subscription = s.target AND t.workspace_id = s.workspace_id AND t.active)`, args, scanText)
 		return err
@@ -49,17 +49,17 @@ func (s *Store) CalledAccounts(ctx context.Context, hook, app string, accounts [
 }
 
 // Callees implements subscription.AppCallStore.
-func (s *Store) Callees(ctx context.Context, hook, app, account string) ([]subscription.Callee, error) {
+func (s Subscriptions) Callees(ctx context.Context, hook, app, account string) ([]subscription.Callee, error) {
 	return s.callees(ctx, fromApp+` AND c.account_id = $3`, hook, app, account)
 }
 
 // CalleesIn implements subscription.AppCallStore.
-func (s *Store) CalleesIn(ctx context.Context, workspaceID, hook, app string) ([]subscription.Callee, error) {
+func (s Subscriptions) CalleesIn(ctx context.Context, workspaceID, hook, app string) ([]subscription.Callee, error) {
 	return s.callees(ctx, fromApp+` AND s.workspace_id = $3`, hook, app, workspaceID)
 }
 
-func (s *Store) callees(ctx context.Context, which string, args ...any) (found []subscription.Callee, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Subscriptions) callees(ctx context.Context, which string, args ...any) (found []subscription.Callee, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		subscriptions, err := database.List(c, `SELECT `+subscriptionColumns+which+` ORDER BY s.id`, args, scanSubscription)
 		if err != nil {
 			return err
@@ -81,8 +81,8 @@ func (s *Store) callees(ctx context.Context, which string, args ...any) (found [
 }
 
 // InsertAppCalls implements subscription.AppCallStore.
-func (s *Store) InsertAppCalls(ctx context.Context, calls []subscription.AppCall) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Subscriptions) InsertAppCalls(ctx context.Context, calls []subscription.AppCall) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		for _, call := range calls {
 			var waiting, bytes int64
 			if err := tx.Query(`SELECT COUNT(*), COALESCE(SUM(LENGTH(sealed)), 0) FROM app_calls WHERE app = $1 AND account_id = $2`,
@@ -97,18 +97,18 @@ func (s *Store) InsertAppCalls(ctx context.Context, calls []subscription.AppCall
 				return err
 			}
 		}
-		s.announceAppCalls(tx)
+		announceAppCalls(tx)
 		return nil
 	})
 }
 
-func (s *Store) announceAppCalls(tx *transaction) {
-	tx.AfterCommit(func() { s.notify.AppCalled(clock.Steady()) })
+func announceAppCalls(tx *transaction) {
+	tx.AfterCommit(func() { tx.db.notify.AppCalled(clock.Steady()) })
 }
 
 // DueAppCalls implements subscription.AppCallStore.
-func (s *Store) DueAppCalls(ctx context.Context, now time.Time, limit int) (due []subscription.AppCall, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Subscriptions) DueAppCalls(ctx context.Context, now time.Time, limit int) (due []subscription.AppCall, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, `SELECT `+appCallColumns+` FROM (SELECT *, row_number() OVER (PARTITION BY app, account_id ORDER BY next_at, id) AS place
 			FROM app_calls WHERE next_at <= $1) AS waiting WHERE place <= $2 ORDER BY next_at, id LIMIT $3`, []any{now, appCallsAtATime, limit}, scanAppCall)
 		return err
@@ -117,16 +117,16 @@ func (s *Store) DueAppCalls(ctx context.Context, now time.Time, limit int) (due 
 }
 
 // NextAppCall implements subscription.AppCallStore.
-func (s *Store) NextAppCall(ctx context.Context) (next *time.Time, err error) {
-	err = s.read(ctx, func(c database.Conn) error {
+func (s Subscriptions) NextAppCall(ctx context.Context) (next *time.Time, err error) {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT next_at FROM app_calls ORDER BY next_at LIMIT 1`, nil, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }
 
 // PostponeAppCall implements subscription.AppCallStore.
-func (s *Store) PostponeAppCall(ctx context.Context, call subscription.AppCall, next time.Time, failures int) (postponed bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Subscriptions) PostponeAppCall(ctx context.Context, call subscription.AppCall, next time.Time, failures int) (postponed bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE app_calls SET next_at = $1, failures = $2 WHERE id = $3 AND next_at = $4`, next, failures, call.ID, call.NextAt)
 		postponed = n == 1
 		return err
@@ -135,8 +135,8 @@ func (s *Store) PostponeAppCall(ctx context.Context, call subscription.AppCall, 
 }
 
 // DeleteAppCall implements subscription.AppCallStore.
-func (s *Store) DeleteAppCall(ctx context.Context, call subscription.AppCall) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Subscriptions) DeleteAppCall(ctx context.Context, call subscription.AppCall) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		return tx.Do(`DELETE FROM app_calls WHERE id = $1 AND workspace_id = $2`, call.ID, call.WorkspaceID)
 	})
 }

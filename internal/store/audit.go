@@ -10,6 +10,12 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
+// Audit implements audit.Store and audit.ChainStore.
+type Audit struct {
+	db *DB
+	auditWriter
+}
+
 // insertAudit adds entries that the transaction writes at its end. It converts
 // them to the form in which they are stored, which their hashes cover.
 func insertAudit(tx *transaction, entries ...audit.Entry) error {
@@ -41,7 +47,7 @@ func scanAudit(r database.Row) (e audit.Entry, err error) {
 }
 
 // AuditEntries implements audit.Store.
-func (s *Store) AuditEntries(ctx context.Context, workspaceID string, filter audit.Filter, page paging.Request) (paging.Page[audit.Entry], error) {
+func (s Audit) AuditEntries(ctx context.Context, workspaceID string, filter audit.Filter, page paging.Request) (paging.Page[audit.Entry], error) {
 	statement := `SELECT ` + auditColumns + ` FROM audit WHERE workspace_id = $1 AND id < $2`
 	args := []any{workspaceID, before(page.After), page.Limit + 1}
 	if filter.Action != "" {
@@ -53,14 +59,17 @@ func (s *Store) AuditEntries(ctx context.Context, workspaceID string, filter aud
 		statement += fmt.Sprintf(` AND target_id = $%d`, len(args))
 	}
 	var entries []audit.Entry
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		entries, err = database.List(c, statement+` ORDER BY id DESC LIMIT $3`, args, scanAudit)
 		return err
 	})
 	return paging.Cut(entries, page.Limit, func(e audit.Entry) string { return e.ID }), err
 }
 
+// auditWriter writes audit entries, also for the stores that embed it.
+type auditWriter struct{ db *DB }
+
 // RecordAudit implements account.Store.
-func (s *Store) RecordAudit(ctx context.Context, entries ...audit.Entry) error {
-	return s.write(ctx, func(tx *transaction) error { return insertAudit(tx, entries...) })
+func (s auditWriter) RecordAudit(ctx context.Context, entries ...audit.Entry) error {
+	return s.db.write(ctx, func(tx *transaction) error { return insertAudit(tx, entries...) })
 }

@@ -97,12 +97,12 @@ func scanAuditRecord(r database.Row) (rec audit.Record, err error) {
 }
 
 // AuditChain implements audit.ChainStore.
-func (s *Store) AuditChain(ctx context.Context, workspaceID string, after int64, limit int) (*audit.Chain, []audit.Record, error) {
+func (s Audit) AuditChain(ctx context.Context, workspaceID string, after int64, limit int) (*audit.Chain, []audit.Record, error) {
 	var (
 		chain   *audit.Chain
 		records []audit.Record
 	)
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		if chain, err = database.One(c, `SELECT seq, hash, purged_seq, purged_hash FROM audit_chains WHERE workspace_id = $1`, []any{workspaceID}, scanChain); err != nil {
 			return err
 		}
@@ -114,8 +114,8 @@ func (s *Store) AuditChain(ctx context.Context, workspaceID string, after int64,
 }
 
 // UnchainedEntries implements audit.ChainStore.
-func (s *Store) UnchainedEntries(ctx context.Context, workspaceID string) (count int, newest *audit.Entry, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Audit) UnchainedEntries(ctx context.Context, workspaceID string) (count int, newest *audit.Entry, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		if count, err = database.Number(c, `SELECT count(*) FROM audit WHERE workspace_id = $1 AND seq IS NULL`, workspaceID); err != nil {
 			return err
 		}
@@ -129,9 +129,9 @@ func (s *Store) UnchainedEntries(ctx context.Context, workspaceID string) (count
 // It returns true if there may be more. Of a chain it deletes the entries up to
 // the first one that is not as old: the rest stays verifiable. The last entry that is
 // old enough stays too, to prove that those before it were.
-func (s *Store) PurgeAudit(ctx context.Context, before time.Time, limit int) (bool, error) {
+func (s Audit) PurgeAudit(ctx context.Context, before time.Time, limit int) (bool, error) {
 	var due *string
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.One(c, `SELECT c.workspace_id FROM audit_chains c
 			JOIN audit a ON a.workspace_id = c.workspace_id AND a.seq = c.purged_seq + 1
 			JOIN audit b ON b.workspace_id = c.workspace_id AND b.seq = c.purged_seq + 2
@@ -142,7 +142,7 @@ func (s *Store) PurgeAudit(ctx context.Context, before time.Time, limit int) (bo
 		return false, err
 	}
 	more := false
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`DELETE FROM audit WHERE seq IS NULL AND at < $1 AND id IN (SELECT id FROM audit WHERE seq IS NULL ORDER BY id LIMIT $2)`, before, limit)
 		if more = due != nil || n == int64(limit); err != nil || due == nil {
 			return err

@@ -14,10 +14,16 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
+// Workspaces implements auth.Store and vault.Keys: workspaces and their API keys.
+type Workspaces struct {
+	db *DB
+	workspaceReader
+}
+
 // Install implements auth.Store.
-func (s *Store) Install(ctx context.Context, in auth.Installation) (bool, error) {
+func (s Workspaces) Install(ctx context.Context, in auth.Installation) (bool, error) {
 	installed := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`INSERT INTO installation (id, first_workspace_id, key_check, created_at)
 			VALUES (1, $1, $2, $3) ON CONFLICT (id) DO NOTHING`, in.Workspace.ID, in.KeyCheck, in.Workspace.CreatedAt)
 		if installed = n == 1; err != nil {
@@ -31,49 +37,10 @@ func (s *Store) Install(ctx context.Context, in auth.Installation) (bool, error)
 	return installed, err
 }
 
-// KeyCheck returns the value that identifies the master key of this store, or nil
-// if nothing is installed yet.
-func (s *Store) KeyCheck(ctx context.Context) ([]byte, error) {
-	var check []byte
-	err := s.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT key_check FROM installation WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&check) })
-	})
-	return check, err
-}
-
-// RewrapDataKeys atomically replaces the data keys of all workspaces and the
-// value that identifies the master key that wraps them.
-func (s *Store) RewrapDataKeys(ctx context.Context, check []byte, rewrap func(workspaceID string, wrapped []byte) ([]byte, error)) error {
-	type key struct {
-		workspaceID string
-		wrapped     []byte
-	}
-	return s.write(ctx, func(tx *transaction) error {
-		keys, err := database.List(tx, `SELECT id, data_key FROM workspaces`, nil, func(r database.Row) (k key, err error) {
-			err = r.Scan(&k.workspaceID, &k.wrapped)
-			return k, err
-		})
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			wrapped, err := rewrap(k.workspaceID, k.wrapped)
-			if err != nil {
-				return err
-			}
-			if err := tx.Do(`UPDATE workspaces SET data_key = $1 WHERE id = $2`, wrapped, k.workspaceID); err != nil {
-				return err
-			}
-		}
-		err = tx.Do(`UPDATE installation SET key_check = $1 WHERE id = 1`, check)
-		return err
-	})
-}
-
 // DataKey implements vault.Keys.
-func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error) {
+func (s Workspaces) DataKey(ctx context.Context, workspaceID string) ([]byte, error) {
 	var key []byte
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT data_key FROM workspaces WHERE id = $1`, []any{workspaceID}, func(r database.Row) error { return r.Scan(&key) })
 	})
 	if err == nil && key == nil {
@@ -83,9 +50,9 @@ func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error)
 }
 
 // InsertWorkspace implements auth.Store.
-func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey []byte, first auth.Key, ownerID string, entry audit.Entry) error {
-	return s.write(ctx, func(tx *transaction) error {
-		tx.AfterCommit(s.notify.WorkspaceCreated)
+func (s Workspaces) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey []byte, first auth.Key, ownerID string, entry audit.Entry) error {
+	return s.db.write(ctx, func(tx *transaction) error {
+		tx.AfterCommit(s.db.notify.WorkspaceCreated)
 		if err := insertWorkspace(tx, w, dataKey, first, entry); err != nil || ownerID == "" {
 			return err
 		}
@@ -97,9 +64,9 @@ func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey [
 }
 
 // HasSeveralWorkspaces reports whether there is more than one workspace.
-func (s *Store) HasSeveralWorkspaces(ctx context.Context) (bool, error) {
+func (s Workspaces) HasSeveralWorkspaces(ctx context.Context) (bool, error) {
 	var count int
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		count, err = database.Number(c, `SELECT count(*) FROM (SELECT 1 FROM workspaces LIMIT 2) AS w`)
 		return err
 	})
@@ -132,10 +99,13 @@ func workspaceFields(w *auth.Workspace) []any {
 	return []any{&w.ID, &w.Name, (*string)(&w.Plan), &w.RequestsPerMinute, &w.CreatedAt, &w.UpdatedAt, &w.First}
 }
 
+// workspaceReader reads workspaces, also for the stores that embed it.
+type workspaceReader struct{ db *DB }
+
 // Workspace implements auth.Store.
-func (s *Store) Workspace(ctx context.Context, id string) (*auth.Workspace, error) {
+func (s workspaceReader) Workspace(ctx context.Context, id string) (*auth.Workspace, error) {
 	var found *auth.Workspace
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectWorkspace+`WHERE w.id = $1`, []any{id}, scanWorkspace)
 		return err
 	})
@@ -143,9 +113,9 @@ func (s *Store) Workspace(ctx context.Context, id string) (*auth.Workspace, erro
 }
 
 // FirstWorkspace returns the installation's first workspace, or nil.
-func (s *Store) FirstWorkspace(ctx context.Context) (*auth.Workspace, error) {
+func (s workspaceReader) FirstWorkspace(ctx context.Context) (*auth.Workspace, error) {
 	var found *auth.Workspace
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectWorkspace+`WHERE i.id = 1`, nil, scanWorkspace)
 		return err
 	})
@@ -153,9 +123,9 @@ func (s *Store) FirstWorkspace(ctx context.Context) (*auth.Workspace, error) {
 }
 
 // Workspaces implements auth.Store.
-func (s *Store) Workspaces(ctx context.Context, page paging.Request) (paging.Page[auth.Workspace], error) {
+func (s Workspaces) Workspaces(ctx context.Context, page paging.Request) (paging.Page[auth.Workspace], error) {
 	var found []auth.Workspace
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectWorkspace+`WHERE w.id < $1 ORDER BY w.id DESC LIMIT $2`,
 			[]any{before(page.After), page.Limit + 1}, scanWorkspace)
 		return err
@@ -164,9 +134,9 @@ func (s *Store) Workspaces(ctx context.Context, page paging.Request) (paging.Pag
 }
 
 // UpdateWorkspace implements auth.Store.
-func (s *Store) UpdateWorkspace(ctx context.Context, w auth.Workspace, was time.Time, entry audit.Entry) (bool, error) {
+func (s Workspaces) UpdateWorkspace(ctx context.Context, w auth.Workspace, was time.Time, entry audit.Entry) (bool, error) {
 	updated := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE workspaces SET name = $1, plan = $2, requests_per_minute = $3, updated_at = $4
 			WHERE id = $5 AND updated_at = $6`, w.Name, string(w.Plan), w.RequestsPerMinute, w.UpdatedAt, w.ID, was)
 		if updated = n == 1; err != nil || !updated {
@@ -178,9 +148,9 @@ func (s *Store) UpdateWorkspace(ctx context.Context, w auth.Workspace, was time.
 }
 
 // InsertKey implements auth.Store.
-func (s *Store) InsertKey(ctx context.Context, k auth.Key, atMost int, entry audit.Entry) (bool, error) {
+func (s Workspaces) InsertKey(ctx context.Context, k auth.Key, atMost int, entry audit.Entry) (bool, error) {
 	inserted := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		var err error
 		if inserted, err = incrementUsage(tx, "api_keys", k.WorkspaceID, atMost); err != nil || !inserted {
 			return err
@@ -210,9 +180,9 @@ func scanKey(r database.Row) (k auth.Key, err error) {
 }
 
 // Key implements auth.Store.
-func (s *Store) Key(ctx context.Context, workspaceID, id string) (*auth.Key, error) {
+func (s Workspaces) Key(ctx context.Context, workspaceID, id string) (*auth.Key, error) {
 	var found *auth.Key
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectKey+`WHERE id = $1 AND workspace_id = $2 AND revoked_at IS NULL`, []any{id, workspaceID}, scanKey)
 		return err
 	})
@@ -220,9 +190,9 @@ func (s *Store) Key(ctx context.Context, workspaceID, id string) (*auth.Key, err
 }
 
 // Keys implements auth.Store.
-func (s *Store) Keys(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[auth.Key], error) {
+func (s Workspaces) Keys(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[auth.Key], error) {
 	var found []auth.Key
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectKey+`WHERE workspace_id = $1 AND revoked_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
 			[]any{workspaceID, before(page.After), page.Limit + 1}, scanKey)
 		return err
@@ -231,9 +201,9 @@ func (s *Store) Keys(ctx context.Context, workspaceID string, page paging.Reques
 }
 
 // RevokeKey implements auth.Store.
-func (s *Store) RevokeKey(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
+func (s Workspaces) RevokeKey(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
 	revoked := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND workspace_id = $3 AND revoked_at IS NULL`, at, id, workspaceID)
 		if revoked = n == 1; err != nil || !revoked {
 			return err
@@ -247,12 +217,12 @@ func (s *Store) RevokeKey(ctx context.Context, workspaceID, id string, at time.T
 }
 
 // KeyByLookup implements auth.Store.
-func (s *Store) KeyByLookup(ctx context.Context, lookup string) (*auth.Key, *auth.Workspace, error) {
+func (s Workspaces) KeyByLookup(ctx context.Context, lookup string) (*auth.Key, *auth.Workspace, error) {
 	var (
 		key       *auth.Key
 		workspace *auth.Workspace
 	)
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		key, err = database.One(c, selectKey+`WHERE lookup = $1 AND revoked_at IS NULL`, []any{lookup}, scanKey)
 		if err != nil || key == nil {
 			return err
@@ -267,8 +237,8 @@ func (s *Store) KeyByLookup(ctx context.Context, lookup string) (*auth.Key, *aut
 }
 
 // TouchKeys implements auth.Store.
-func (s *Store) TouchKeys(ctx context.Context, usedAt map[string]time.Time) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Workspaces) TouchKeys(ctx context.Context, usedAt map[string]time.Time) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		for _, id := range slices.Sorted(maps.Keys(usedAt)) { // consistent lock order
 			if err := tx.Do(`UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, usedAt[id], id); err != nil {
 				return err

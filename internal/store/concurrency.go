@@ -12,7 +12,7 @@ import (
 // acquireSlot acquires a slot under the concurrency limit of a new run. It
 // returns false if the run has to wait for one, and an error if it is not
 // accepted.
-func (s *Store) acquireSlot(tx *transaction, start run.Start) (bool, error) {
+func acquireSlot(tx *transaction, start run.Start) (bool, error) {
 	if start.Concurrency == nil {
 		return true, nil
 	}
@@ -23,12 +23,12 @@ func (s *Store) acquireSlot(tx *transaction, start run.Start) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return admission.Admitted, s.cancelOldest(tx, start.Run, admission.CancelOldest)
+	return admission.Admitted, cancelOldest(tx, start.Run, admission.CancelOldest)
 }
 
 // cancelOldest cancels the oldest runs that hold a slot for the run's concurrency
 // key. Their slots go to the new run, not to queued ones.
-func (s *Store) cancelOldest(tx *transaction, r run.Run, count int) error {
+func cancelOldest(tx *transaction, r run.Run, count int) error {
 	if count == 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (s *Store) cancelOldest(tx *transaction, r run.Run, count int) error {
 	}
 	for _, old := range oldest {
 		old.ConcurrencyKey = ""
-		if _, err := s.cancel(tx, old, r.StartedAt); err != nil {
+		if _, err := cancelRun(tx, old, r.StartedAt); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func countRuns(tx *transaction, r run.Run, admitted bool) (int, error) {
 
 // passSlot passes the slot of a run that has ended to the queued runs, in the
 // order in which they started.
-func (s *Store) passSlot(tx *transaction, r run.Run, at time.Time) error {
+func passSlot(tx *transaction, r run.Run, at time.Time) error {
 	if err := lockSlots(tx, r); err != nil {
 		return err
 	}

@@ -10,32 +10,13 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
-	"github.com/stepmill/stepmill/internal/dispatch/local"
-	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/event"
-	"github.com/stepmill/stepmill/internal/idempotency"
-	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/uid"
-	"github.com/stepmill/stepmill/internal/usage"
-	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
-)
-
-var (
-	_ audit.Store       = (*store.Store)(nil)
-	_ auth.Store        = (*store.Store)(nil)
-	_ engine.Store      = (*store.Store)(nil)
-	_ idempotency.Store = (*store.Store)(nil)
-	_ local.Store       = (*store.Store)(nil)
-	_ run.Store         = (*store.Store)(nil)
-	_ usage.Store       = (*store.Store)(nil)
-	_ vault.Keys        = (*store.Store)(nil)
-	_ webhook.Store     = (*store.Store)(nil)
-	_ workflow.Store    = (*store.Store)(nil)
 )
 
 // conflictingDriver is a database in which another writer changes something while
@@ -88,7 +69,7 @@ func TestResultIsThatOfTheLastAttempt(t *testing.T) {
 	ws := actor.Workspace.ID
 	entry := func() audit.Entry { return actor.AuditEntry("deed", "thing", "id", nil) }
 	key := auth.Key{ID: uid.New(uid.Key), WorkspaceID: ws, Lookup: "lookup", Hash: []byte("h"), Scopes: []auth.Scope{auth.Admin}}
-	if err := s.InsertWorkspace(ctx, actor.Workspace, []byte("k"), key, "", entry()); err != nil {
+	if err := s.Workspaces.InsertWorkspace(ctx, actor.Workspace, []byte("k"), key, "", entry()); err != nil {
 		t.Fatal(err)
 	}
 	expect := func(what string, got webhook.Outcome, err error, want webhook.Outcome) {
@@ -99,28 +80,28 @@ func TestResultIsThatOfTheLastAttempt(t *testing.T) {
 	}
 
 	first, second := newWebhook(ws, ""), newWebhook(ws, "")
-	got, err := s.InsertWebhook(ctx, first, 1, entry())
+	got, err := s.Webhooks.InsertWebhook(ctx, first, 1, entry())
 	expect("the first webhook", got, err, webhook.Done)
 	db.meanwhile = func() {
-		if ok, err := s.DeleteWebhook(ctx, ws, first.ID, clock.Now(), entry()); err != nil || !ok {
+		if ok, err := s.Webhooks.DeleteWebhook(ctx, ws, first.ID, clock.Now(), entry()); err != nil || !ok {
 			t.Error(ok, err)
 		}
 	}
-	got, err = s.InsertWebhook(ctx, second, 1, entry())
+	got, err = s.Webhooks.InsertWebhook(ctx, second, 1, entry())
 	expect("an insert for which room was made meanwhile", got, err, webhook.Done)
 
 	made := workflow.Workflow{ID: uid.New(uid.Workflow), WorkspaceID: ws, State: workflow.Draft, Version: 1, Revision: 1}
 	makeIt := func() {
-		if ok, err := s.InsertWorkflow(ctx, made, workflow.Version{WorkflowID: made.ID, Number: 1}, 10, entry()); err != nil || !ok {
+		if ok, err := s.Workflows.InsertWorkflow(ctx, made, workflow.Version{WorkflowID: made.ID, Number: 1}, 10, entry()); err != nil || !ok {
 			t.Error(ok, err)
 		}
 	}
 	turned := second
 	turned.WorkflowID, turned.UpdatedAt = made.ID, second.UpdatedAt.Add(time.Second)
 	db.meanwhile = makeIt
-	got, err = s.UpdateWebhook(ctx, turned, second.UpdatedAt, entry())
+	got, err = s.Webhooks.UpdateWebhook(ctx, turned, second.UpdatedAt, entry())
 	expect("an update to a workflow that was made meanwhile", got, err, webhook.Done)
-	if stored, err := s.Webhook(ctx, ws, second.ID); err != nil || stored.WorkflowID != made.ID {
+	if stored, err := s.Webhooks.Webhook(ctx, ws, second.ID); err != nil || stored.WorkflowID != made.ID {
 		t.Errorf("stored %+v, %v", stored, err)
 	}
 }

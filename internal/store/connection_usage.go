@@ -13,12 +13,12 @@ import (
 )
 
 // ConnectionUsage implements connection.Store.
-func (s *Store) ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]connection.Usage, error) {
+func (s Connections) ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]connection.Usage, error) {
 	found := map[string]connection.Usage{}
 	if len(names) == 0 {
 		return found, nil
 	}
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		clear(found) // the transaction may be retried
 		aliases, err := earlierNames(c, workspaceID, names)
 		if err != nil {
@@ -127,8 +127,8 @@ func mergeUsers(users []connection.User) []connection.User {
 }
 
 // ConnectionPlaces implements connection.Store.
-func (s *Store) ConnectionPlaces(ctx context.Context, workspaceID, workflowID string, names []string) (connection.Places, error) {
-	w, err := s.Workflow(ctx, workspaceID, workflowID)
+func (s Connections) ConnectionPlaces(ctx context.Context, workspaceID, workflowID string, names []string) (connection.Places, error) {
+	w, err := s.db.Workflows.Workflow(ctx, workspaceID, workflowID)
 	if err != nil || w == nil {
 		return connection.Places{}, err
 	}

@@ -3,18 +3,23 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/database"
-	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/runqueue"
 )
+
+// Connections implements connection.Stores: connections, OAuth apps and consents.
+type Connections struct {
+	db *DB
+	workspaceReader
+	auditWriter
+}
 
 const connectionColumns = `id, workspace_id, name, integration, definition, auth, fields, learned, hosts, account, status, problem, epoch,
 	expires_at, last_used_at, created_at, created_by, updated_at, updated_by, access, members, consent_ends_at, warn_at, app`
@@ -87,12 +92,12 @@ func encodeConnection(c connection.Connection) (encodedConnection, error) {
 }
 
 // InsertConnection implements connection.Store.
-func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMost int, entry audit.Entry) (outcome connection.Outcome, err error) {
+func (s Connections) InsertConnection(ctx context.Context, c connection.Sealed, atMost int, entry audit.Entry) (outcome connection.Outcome, err error) {
 	encoded, err := encodeConnection(c.Connection)
 	if err != nil {
 		return 0, err
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		outcome = connection.Created
 		// The counter of the workspace serializes the changes of its connections.
 		room, err := incrementUsage(tx, "connections", c.WorkspaceID, atMost)
@@ -141,8 +146,8 @@ func textOrNil(text []byte) any {
 }
 
 // Connection implements connection.Store.
-func (s *Store) Connection(ctx context.Context, workspaceID, id string) (found *connection.Connection, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Connections) Connection(ctx context.Context, workspaceID, id string) (found *connection.Connection, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanConnection)
 		return err
 	})
@@ -150,9 +155,9 @@ func (s *Store) Connection(ctx context.Context, workspaceID, id string) (found *
 }
 
 // Connections implements connection.Store.
-func (s *Store) Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.Connection], error) {
+func (s Connections) Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.Connection], error) {
 	var found []connection.Connection
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectConnection+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
 			[]any{workspaceID, page.After, page.Limit + 1}, scanConnection)
 		return err
@@ -161,8 +166,8 @@ func (s *Store) Connections(ctx context.Context, workspaceID string, page paging
 }
 
 // SealedConnection implements connection.Store.
-func (s *Store) SealedConnection(ctx context.Context, workspaceID, name string) (found *connection.Sealed, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Connections) SealedConnection(ctx context.Context, workspaceID, name string) (found *connection.Sealed, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectSealedConnection+`WHERE workspace_id = $1 AND id = `+connectionNamed, []any{workspaceID, name}, scanSealedConnection)
 		return err
 	})
@@ -170,17 +175,17 @@ func (s *Store) SealedConnection(ctx context.Context, workspaceID, name string) 
 }
 
 // UpdateConnection implements connection.Store.
-func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error) {
+func (s Connections) UpdateConnection(ctx context.Context, c connection.Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error) {
 	encoded, err := encodeConnection(c.Connection)
 	if err != nil {
 		return false, err
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		updated, err = updateConnection(tx, c, encoded, wasEpoch)
 		if err != nil || !updated || entry == nil {
 			return err
 		}
-		if err := s.recheckSubscriptions(tx, c.WorkspaceID, c.ID); err != nil {
+		if err := recheckSubscriptions(tx, c.WorkspaceID, c.ID); err != nil {
 			return err
 		}
 		return insertAudit(tx, *entry)
@@ -202,12 +207,12 @@ func updateConnection(tx *transaction, c connection.Sealed, encoded encodedConne
 }
 
 // ChangeConnection implements connection.Store.
-func (s *Store) ChangeConnection(ctx context.Context, now connection.Sealed, was connection.Connection, entry audit.Entry) (outcome connection.Outcome, err error) {
+func (s Connections) ChangeConnection(ctx context.Context, now connection.Sealed, was connection.Connection, entry audit.Entry) (outcome connection.Outcome, err error) {
 	encoded, err := encodeConnection(now.Connection)
 	if err != nil {
 		return 0, err
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		outcome = connection.Changed
 		if now.Name != was.Name {
 			if outcome, err = checkRename(tx, now.Connection, was.Name); err != nil || outcome != connection.Changed {
@@ -230,7 +235,7 @@ func (s *Store) ChangeConnection(ctx context.Context, now connection.Sealed, was
 			if _, err := updateConnection(tx, now, encoded, was.Epoch); err != nil {
 				return err
 			}
-			if err := s.recheckSubscriptions(tx, now.WorkspaceID, now.ID); err != nil {
+			if err := recheckSubscriptions(tx, now.WorkspaceID, now.ID); err != nil {
 				return err
 			}
 		}
@@ -239,26 +244,9 @@ func (s *Store) ChangeConnection(ctx context.Context, now connection.Sealed, was
 	return outcome, err
 }
 
-// SetConnectionStatus implements connection.Store.
-func (s *Store) SetConnectionStatus(
-	ctx context.Context, workspaceID, id string, epoch int64, status connection.Status, problem string, events ...event.Event,
-) (changed bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE connections SET status = $1, problem = $2
-			WHERE id = $3 AND workspace_id = $4 AND epoch = $5 AND status <> 'needs_reconnect'`,
-			string(status), Text(problem), id, workspaceID, epoch)
-		if changed = n == 1; err != nil || !changed {
-			return err
-		}
-		tx.addEvents(events...)
-		return nil
-	})
-	return changed, err
-}
-
 // DeleteConnection implements connection.Store.
-func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted *connection.Sealed, users []connection.User, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Connections) DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted *connection.Sealed, users []connection.User, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		deleted, users = nil, nil // the transaction may be retried
 		found, err := database.One(tx, selectSealedConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanSealedConnection)
 		if err != nil || found == nil {
@@ -299,55 +287,12 @@ func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, en
 	return deleted, users, err
 }
 
-// EndingConnections implements connection.EndingStore.
-func (s *Store) EndingConnections(ctx context.Context, now time.Time, limit int) (ending []connection.Connection, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
-		ending, err = database.List(c, selectConnection+`WHERE warn_at <= $1 AND status <> 'needs_reconnect' ORDER BY warn_at LIMIT $2`, []any{now, limit}, scanConnection)
-		return err
-	})
-	return ending, err
-}
-
-// WarnConnection implements connection.EndingStore.
-func (s *Store) WarnConnection(ctx context.Context, c connection.Connection, warning event.Event) (warned bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE connections SET warn_at = NULL WHERE id = $1 AND workspace_id = $2 AND epoch = $3 AND warn_at IS NOT NULL AND status <> 'needs_reconnect'`,
-			c.ID, c.WorkspaceID, c.Epoch)
-		if warned = n == 1; err != nil || !warned {
-			return err
-		}
-		tx.addEvents(warning)
-		return nil
-	})
-	return warned, err
-}
-
-// ClaimRenewal implements connection.Store.
-func (s *Store) ClaimRenewal(ctx context.Context, claim connection.Claim) (claimed bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE connections SET renewing_node = $1, renewing_to = $2 WHERE id = $3 AND workspace_id = $4 AND epoch = $5 AND (status <> 'needs_reconnect' OR $7)
-			AND (renewing_to IS NULL OR renewing_to <= $6 OR renewing_node = $1 AND renewing_to = $8 OR `+s.queue.NodeIsGone("renewing_node", "$1")+`)`,
-			claim.Node, claim.Until, claim.ID, claim.WorkspaceID, claim.Epoch, claim.At, claim.Broken, claim.Extends)
-		claimed = n == 1
-		return err
-	})
-	return claimed, err
-}
-
-// ReleaseRenewal implements connection.Store.
-func (s *Store) ReleaseRenewal(ctx context.Context, claim connection.Claim) error {
-	return s.write(ctx, func(tx *transaction) error {
-		return tx.Do(`UPDATE connections SET renewing_to = NULL WHERE id = $1 AND workspace_id = $2 AND renewing_node = $3 AND renewing_to = $4`,
-			claim.ID, claim.WorkspaceID, claim.Node, claim.Until)
-	})
-}
-
 // wakeBatch is how many runs WakeSteps wakes in one transaction.
 const wakeBatch = 100
 
 // WakeSteps implements connection.Store.
-func (s *Store) WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Connections) WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		names, err := allNames(tx, workspaceID, name)
 		if err != nil {
 			return err
@@ -372,7 +317,7 @@ func (s *Store) WakeSteps(ctx context.Context, workspaceID, name string, at time
 				append([]any{at, runID}, awaits...)...); err != nil {
 				return err
 			}
-			if err := s.announceAnswer(tx, runID, at); err != nil {
+			if err := announceAnswer(tx, runID, at); err != nil {
 				return err
 			}
 		}
@@ -381,14 +326,11 @@ func (s *Store) WakeSteps(ctx context.Context, workspaceID, name string, at time
 	return more, err
 }
 
-// MarkConnectionsUsed implements connection.Store.
-func (s *Store) MarkConnectionsUsed(ctx context.Context, used map[string]time.Time) error {
-	return s.write(ctx, func(tx *transaction) error {
-		for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that nodes do not deadlock
-			if err := tx.Do(`UPDATE connections SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $1)`, used[id], id); err != nil {
-				return err
-			}
-		}
-		return nil
+// IsMember implements connection.Store.
+func (s Connections) IsMember(ctx context.Context, workspaceID, userID string) (is bool, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
+		is, err = isMember(c, workspaceID, userID)
+		return err
 	})
+	return is, err
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/stepmill/stepmill/internal/table"
 )
 
+// Tables implements table.Store.
+type Tables struct{ db *DB }
+
 const tableColumns = `id, workspace_id, name, columns, key_column, last_column, row_count, row_bytes, created_at, created_by, updated_at, updated_by`
 
 const selectTable = `SELECT ` + tableColumns + ` FROM data_tables `
@@ -34,12 +37,12 @@ func tableOf(c database.Conn, workspaceID, ref string) (*table.Table, error) {
 }
 
 // InsertTable implements table.Store.
-func (s *Store) InsertTable(ctx context.Context, t table.Table, atMost int, entry audit.Entry) (outcome table.Outcome, err error) {
+func (s Tables) InsertTable(ctx context.Context, t table.Table, atMost int, entry audit.Entry) (outcome table.Outcome, err error) {
 	columns, err := json.Marshal(t.Columns)
 	if err != nil {
 		return 0, err
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		outcome = table.Created
 		have, err := lockState(tx, t.WorkspaceID)
 		if err != nil {
@@ -74,8 +77,8 @@ func tableNamed(c database.Conn, workspaceID, name string) (bool, error) {
 }
 
 // Table implements table.Store.
-func (s *Store) Table(ctx context.Context, workspaceID, ref string) (found *table.Table, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Tables) Table(ctx context.Context, workspaceID, ref string) (found *table.Table, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = tableOf(c, workspaceID, ref)
 		return err
 	})
@@ -83,9 +86,9 @@ func (s *Store) Table(ctx context.Context, workspaceID, ref string) (found *tabl
 }
 
 // Tables implements table.Store.
-func (s *Store) Tables(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[table.Table], error) {
+func (s Tables) Tables(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[table.Table], error) {
 	var found []table.Table
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectTable+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, scanTable)
 		return err
 	})
@@ -93,8 +96,8 @@ func (s *Store) Tables(ctx context.Context, workspaceID string, page paging.Requ
 }
 
 // ChangeTable implements table.Store.
-func (s *Store) ChangeTable(ctx context.Context, scope table.Scope, change func(table.Table) (table.Change, error), entry audit.Entry) (changed table.Table, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Tables) ChangeTable(ctx context.Context, scope table.Scope, change func(table.Table) (table.Change, error), entry audit.Entry) (changed table.Table, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		t, err := openTable(tx, scope)
 		if err != nil {
 			return err
@@ -195,8 +198,8 @@ func (t *tableTx) rewrite(c table.Change) error {
 }
 
 // DeleteTable implements table.Store. The rows are removed by PurgeTables.
-func (s *Store) DeleteTable(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Tables) DeleteTable(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		deleted = false
 		if _, err := lockState(tx, workspaceID); err != nil {
 			return err
@@ -222,8 +225,8 @@ func (s *Store) DeleteTable(ctx context.Context, workspaceID, id string, entry a
 
 // PurgeTables removes up to limit rows of deleted tables and indexes. It returns true
 // if there is more to do.
-func (s *Store) PurgeTables(ctx context.Context, limit int) (more bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Tables) PurgeTables(ctx context.Context, limit int) (more bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		more = false
 		type purged struct{ table, column string }
 		rest, err := database.One(tx, `SELECT table_id, column_id FROM purged_tables LIMIT 1`, nil, func(r database.Row) (rest purged, err error) {

@@ -12,11 +12,11 @@ import (
 
 // DueDeliveries implements webhook.Outbox. Deliveries to a webhook that was
 // deleted with its workflow are still sent; its row stays for that.
-func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
+func (s Webhooks) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
 	statement, args := selectDue+`WHERE d.next_at <= $1`, []any{now, limit}
 	statement, args = database.NotIn(statement, "d.webhook_id", except, args)
 	var due []webhook.Due
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
 		return err
 	})
@@ -32,9 +32,9 @@ func scanDue(r database.Row) (d webhook.Due, err error) {
 }
 
 // OutgoingDelivery implements webhook.Outbox.
-func (s *Store) OutgoingDelivery(ctx context.Context, workspaceID, deliveryID string) (*webhook.OutgoingDelivery, error) {
+func (s Webhooks) OutgoingDelivery(ctx context.Context, workspaceID, deliveryID string) (*webhook.OutgoingDelivery, error) {
 	var found *webhook.OutgoingDelivery
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
 			e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
 			FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
@@ -52,9 +52,9 @@ func scanOutgoingDelivery(r database.Row) (p webhook.OutgoingDelivery, err error
 }
 
 // NextDelivery implements webhook.Outbox.
-func (s *Store) NextDelivery(ctx context.Context, after time.Time) (*time.Time, error) {
+func (s Webhooks) NextDelivery(ctx context.Context, after time.Time) (*time.Time, error) {
 	var next *time.Time
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT min(next_at) FROM deliveries WHERE next_at > $1`, []any{after}, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
@@ -64,8 +64,8 @@ func (s *Store) NextDelivery(ctx context.Context, after time.Time) (*time.Time, 
 // reported again; an attempt of a deleted delivery does not count. Like every
 // change to a webhook, it acquires the workspace's lock, if it needs it, before
 // the row of the webhook, and that before the rows of deliveries.
-func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
-	err := s.write(ctx, func(tx *transaction) error {
+func (s Webhooks) ReportDelivery(ctx context.Context, r webhook.Report) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		ended := r.Attempt.At.Add(r.Attempt.Duration)
 		if r.Status == webhook.Delivered {
 			if err := tx.Do(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.OutgoingDelivery.WebhookID); err != nil {

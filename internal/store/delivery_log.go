@@ -32,7 +32,7 @@ func scanDelivery(r database.Row) (d webhook.Delivery, err error) {
 
 // Deliveries implements webhook.Log. It scans one range of one index; the type of
 // the event is checked row by row.
-func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, filter webhook.Filter, page paging.Request) (paging.Page[webhook.Delivery], error) {
+func (s Webhooks) Deliveries(ctx context.Context, workspaceID, webhookID string, filter webhook.Filter, page paging.Request) (paging.Page[webhook.Delivery], error) {
 	from, below := filter.Span()
 	args := []any{webhookID, workspaceID, from, min(below, before(page.After)), maxScanned}
 	wanted := `d.webhook_id = $1 AND d.workspace_id = $2 AND d.id >= $3 AND d.id < $4`
@@ -49,7 +49,7 @@ func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, f
 			`WHERE e.workspace_id = $2 AND e.run_id = $` + strconv.Itoa(len(args))
 	}
 	var found paging.Page[webhook.Delivery]
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = scanPage(c, statement+` ORDER BY d.id DESC LIMIT $5`, args, page.Limit, func(d webhook.Delivery) string { return d.ID },
 			func(r database.Row) (webhook.Delivery, bool, error) {
 				d, err := scanDelivery(r)
@@ -61,9 +61,9 @@ func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, f
 }
 
 // Delivery implements webhook.Log.
-func (s *Store) Delivery(ctx context.Context, workspaceID, id string) (*webhook.Detail, error) {
+func (s Webhooks) Delivery(ctx context.Context, workspaceID, id string) (*webhook.Detail, error) {
 	var detail *webhook.Detail
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		d, err := database.One(c, selectDelivery+fromLog+`JOIN webhooks w ON w.id = d.webhook_id AND w.deleted_at IS NULL WHERE d.id = $1 AND d.workspace_id = $2`,
 			[]any{id, workspaceID}, scanDelivery)
 		if err != nil || d == nil {
@@ -85,12 +85,12 @@ func (s *Store) Delivery(ctx context.Context, workspaceID, id string) (*webhook.
 }
 
 // SendSamples implements webhook.Log.
-func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, samples []event.Event, entry audit.Entry) ([]webhook.Delivery, bool, error) {
+func (s Webhooks) SendSamples(ctx context.Context, workspaceID, webhookID string, samples []event.Event, entry audit.Entry) ([]webhook.Delivery, bool, error) {
 	var (
 		sent  []webhook.Delivery
 		found bool
 	)
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		sent = nil // the transaction may be retried
 		if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 			return err
@@ -104,7 +104,7 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 			if err := insertEvent(tx, e, true); err != nil {
 				return err
 			}
-			if err := s.insertDelivery(tx, id, webhookID, e, e.At); err != nil {
+			if err := insertDelivery(tx, id, webhookID, e, e.At); err != nil {
 				return err
 			}
 			d, err := database.One(tx, selectDelivery+fromLog+`WHERE d.id = $1 AND d.workspace_id = $2`, []any{id, workspaceID}, scanDelivery)
@@ -119,9 +119,9 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 }
 
 // Redeliverable implements webhook.Log.
-func (s *Store) Redeliverable(ctx context.Context, workspaceID, webhookID string, status webhook.Status, from, below string, limit int) ([]string, error) {
+func (s Webhooks) Redeliverable(ctx context.Context, workspaceID, webhookID string, status webhook.Status, from, below string, limit int) ([]string, error) {
 	var ids []string
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		ids, err = database.List(c, `SELECT d.id FROM deliveries d WHERE d.webhook_id = $1 AND d.workspace_id = $2 AND d.status = $3 AND d.id >= $4 AND d.id < $5
 			AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.event_id = d.event_id AND n.webhook_id = d.webhook_id AND n.id > d.id)
 			ORDER BY d.id LIMIT $6`, []any{webhookID, workspaceID, string(status), from, below, limit}, scanText)
@@ -131,12 +131,12 @@ func (s *Store) Redeliverable(ctx context.Context, workspaceID, webhookID string
 }
 
 // Redeliver implements webhook.Log.
-func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, ids []string, at time.Time, entry *audit.Entry) ([]string, webhook.Outcome, error) {
+func (s Webhooks) Redeliver(ctx context.Context, workspaceID, webhookID string, ids []string, at time.Time, entry *audit.Entry) ([]string, webhook.Outcome, error) {
 	var (
 		made    []string
 		outcome webhook.Outcome
 	)
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		made, outcome = nil, webhook.Done // the transaction may be retried
 		if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 				continue // purged meanwhile
 			}
 			again := uid.At(uid.Delivery, at)
-			if err := s.insertDelivery(tx, again, webhookID, *e, at); err != nil {
+			if err := insertDelivery(tx, again, webhookID, *e, at); err != nil {
 				return err
 			}
 			made = append(made, again)

@@ -14,16 +14,19 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
+// Events implements event.Store.
+type Events struct{ db *DB }
+
 // addEvents adds events that the transaction writes at its end, with a delivery
 // for every webhook that subscribes to them at the time of the commit.
 func (tx *transaction) addEvents(events ...event.Event) { tx.events = append(tx.events, events...) }
 
 // finalize writes what the transaction has collected.
-func (s *Store) finalize(ctx context.Context, tx *transaction) error {
+func finalize(ctx context.Context, tx *transaction) error {
 	if err := tx.queue.Settle(); err != nil {
 		return err
 	}
-	if err := s.writeEvents(tx); err != nil {
+	if err := writeEvents(tx); err != nil {
 		return err
 	}
 	if err := writeAudit(tx); err != nil {
@@ -35,7 +38,7 @@ func (s *Store) finalize(ctx context.Context, tx *transaction) error {
 // writeEvents writes the events of a transaction. They come last, under the
 // workspace's lock: that gives them numbers in commit order, and the lock is held
 // only for the end of the transaction.
-func (s *Store) writeEvents(tx *transaction) error {
+func writeEvents(tx *transaction) error {
 	slices.SortStableFunc(tx.events, func(a, b event.Event) int { return strings.Compare(a.WorkspaceID, b.WorkspaceID) })
 	for len(tx.events) > 0 {
 		workspaceID := tx.events[0].WorkspaceID
@@ -43,7 +46,7 @@ func (s *Store) writeEvents(tx *transaction) error {
 		if n < 0 {
 			n = len(tx.events)
 		}
-		if err := s.insertEvents(tx, workspaceID, tx.events[:n]); err != nil {
+		if err := insertEvents(tx, workspaceID, tx.events[:n]); err != nil {
 			return err
 		}
 		tx.events = tx.events[n:]
@@ -51,12 +54,12 @@ func (s *Store) writeEvents(tx *transaction) error {
 	return nil
 }
 
-func (s *Store) insertEvents(tx *transaction, workspaceID string, events []event.Event) error {
-	tx.AfterCommit(func() { s.notify.Recorded(workspaceID) })
+func insertEvents(tx *transaction, workspaceID string, events []event.Event) error {
+	tx.AfterCommit(func() { tx.db.notify.Recorded(workspaceID) })
 	if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 		return err
 	}
-	subs, err := s.subscribersOf(tx, workspaceID)
+	subs, err := subscribersOf(tx, workspaceID)
 	if err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func (s *Store) insertEvents(tx *transaction, workspaceID string, events []event
 		if err := insertEvent(tx, e, false); err != nil {
 			return err
 		}
-		if err := s.fanOut(tx, e, subs); err != nil {
+		if err := fanOut(tx, e, subs); err != nil {
 			return err
 		}
 	}
@@ -78,8 +81,8 @@ func insertEvent(tx *transaction, e event.Event, sample bool) error {
 }
 
 // insertDelivery queues an event for delivery to a webhook.
-func (s *Store) insertDelivery(tx *transaction, id, webhookID string, e event.Event, at time.Time) error {
-	tx.AfterCommit(s.notify.Deliverable)
+func insertDelivery(tx *transaction, id, webhookID string, e event.Event, at time.Time) error {
+	tx.AfterCommit(tx.db.notify.Deliverable)
 	err := tx.Do(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, database.OrNil(e.RunID), clock.Past(at), at)
 	return err
@@ -87,9 +90,9 @@ func (s *Store) insertDelivery(tx *transaction, id, webhookID string, e event.Ev
 
 // EventExtent implements event.Store. It waits for events of the workspace that
 // are being written, so that every later event has a number above Newest.
-func (s *Store) EventExtent(ctx context.Context, workspaceID string, since time.Time) (event.Extent, error) {
+func (s Events) EventExtent(ctx context.Context, workspaceID string, since time.Time) (event.Extent, error) {
 	var extent event.Extent
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		extent = event.Extent{} // the transaction may be retried
 		if err := tx.Lock(database.Lock{Kind: database.LockWorkspace, Key: workspaceID, Shared: true}); err != nil {
 			return err
@@ -112,7 +115,7 @@ func scanEvent(r database.Row) (e event.Stored, err error) {
 }
 
 // EventsAfter implements event.Store.
-func (s *Store) EventsAfter(ctx context.Context, workspaceID string, want event.Filter, after int64, limit int) (events []event.Stored, upTo int64, err error) {
+func (s Events) EventsAfter(ctx context.Context, workspaceID string, want event.Filter, after int64, limit int) (events []event.Stored, upTo int64, err error) {
 	statement, args := selectEvent+`WHERE workspace_id = $1 AND NOT sample AND seq > $2`, []any{workspaceID, after, limit}
 	bind := func(value string) string {
 		args = append(args, value)
@@ -128,7 +131,7 @@ func (s *Store) EventsAfter(ctx context.Context, workspaceID string, want event.
 		}
 		statement += ` AND type IN (` + strings.Join(types, `, `) + `)`
 	}
-	err = s.read(ctx, func(c database.Conn) error {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		var err error
 		if upTo, err = eventsUpTo(c, workspaceID); err != nil {
 			return err
@@ -156,9 +159,9 @@ func eventsUpTo(c database.Conn, workspaceID string) (int64, error) {
 
 // Events implements event.Store. It scans one range of one index; conditions
 // without an index are checked row by row.
-func (s *Store) Events(ctx context.Context, workspaceID string, want event.Query, page paging.Request) (paging.Page[event.Stored], error) {
+func (s Events) Events(ctx context.Context, workspaceID string, want event.Query, page paging.Request) (paging.Page[event.Stored], error) {
 	var found paging.Page[event.Stored]
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		from, below, err := eventRange(c, want)
 		if err != nil {
 			return err
@@ -198,4 +201,38 @@ func eventRange(c database.Conn, want event.Query) (from, below int64, err error
 			func(r database.Row) error { return r.Scan(&below) })
 	}
 	return from, below, err
+}
+
+// PurgeOld deletes up to limit rows of each kind that are past their retention:
+// deliveries with their attempts, events and deleted webhooks. It finds them in key
+// order, which is the order of their age. An event stays while it has a delivery
+// or a trigger that has yet to fire on it. It returns true if there may be more.
+func (s Events) PurgeOld(ctx context.Context, events time.Time, limit int) (bool, error) {
+	const oldest = `(SELECT id FROM deliveries ORDER BY id LIMIT $2)`
+	more := false
+	err := s.db.write(ctx, func(tx *transaction) error {
+		more = false
+		if err := tx.Do(`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE created_at < $1 AND id IN `+oldest+`)`,
+			events, limit); err != nil {
+			return err
+		}
+		for _, purge := range []struct {
+			statement string
+			args      []any
+		}{
+			{`DELETE FROM deliveries WHERE created_at < $1 AND id IN ` + oldest, []any{events, limit}},
+			{`DELETE FROM events WHERE seq IN (SELECT seq FROM events e WHERE id < $3 AND at < $1
+				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)
+				AND NOT EXISTS (SELECT 1 FROM pending_triggers p WHERE p.event_id = e.id) ORDER BY id LIMIT $2)`, []any{events, limit, uid.LowerBound(uid.Event, events)}},
+			{`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < $1 LIMIT $2)`, []any{events, limit}},
+		} {
+			n, err := tx.Exec(purge.statement, purge.args...)
+			if err != nil {
+				return err
+			}
+			more = more || n == int64(limit)
+		}
+		return nil
+	})
+	return more, err
 }

@@ -36,7 +36,7 @@ const exportPage = 500
 // the number of rows nor on the size of files. Meanwhile nobody may delete blobs.
 func Export(ctx context.Context, db Mover, blobs blob.Store, to *archive.Writer) error {
 	return db.ReadSnapshot(ctx, func(c database.Conn) error {
-		for i, t := range Tables() {
+		for i, t := range Exported() {
 			if i == fileBytesAt {
 				if err := exportBlobs(ctx, c, blobs, to); err != nil {
 					return fmt.Errorf("export the bytes of files: %w", err)

@@ -79,8 +79,8 @@ func exportBlob(ctx context.Context, blobs blob.Store, ref blob.Ref, buffer []by
 }
 
 // RecordedFilesPlace returns where the bytes of files are; empty if that is not recorded.
-func (s *Store) RecordedFilesPlace(ctx context.Context) (place string, err error) {
-	err = s.read(ctx, func(c database.Conn) error {
+func (s Files) RecordedFilesPlace(ctx context.Context) (place string, err error) {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT place FROM files_place WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&place) })
 	})
 	return place, err

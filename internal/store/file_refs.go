@@ -11,8 +11,8 @@ import (
 )
 
 // HoldFiles implements file.Store.
-func (s *Store) HoldFiles(ctx context.Context, workspaceID string, holder file.Holder, ids []string, now time.Time) error {
-	return s.write(ctx, func(tx *transaction) error { return holdFiles(tx, workspaceID, holder, ids, now) })
+func (s Files) HoldFiles(ctx context.Context, workspaceID string, holder file.Holder, ids []string, now time.Time) error {
+	return s.db.write(ctx, func(tx *transaction) error { return holdFiles(tx, workspaceID, holder, ids, now) })
 }
 
 // holdFiles adds references to files, which do not expire from now on. It returns
@@ -83,8 +83,8 @@ func replaceFiles(tx *transaction, workspaceID string, holder file.Holder, ids [
 }
 
 // ReplaceFiles implements file.Store.
-func (s *Store) ReplaceFiles(ctx context.Context, workspaceID string, holder file.Holder, ids []string, now time.Time) error {
-	return s.write(ctx, func(tx *transaction) error { return replaceFiles(tx, workspaceID, holder, ids, now) })
+func (s Files) ReplaceFiles(ctx context.Context, workspaceID string, holder file.Holder, ids []string, now time.Time) error {
+	return s.db.write(ctx, func(tx *transaction) error { return replaceFiles(tx, workspaceID, holder, ids, now) })
 }
 
 // fileRef is a reference to a file.
@@ -114,8 +114,8 @@ func dropHolder(tx *transaction, holder file.Holder, now time.Time) error {
 }
 
 // DropHolder implements file.Store.
-func (s *Store) DropHolder(ctx context.Context, holder file.Holder, now time.Time) error {
-	return s.write(ctx, func(tx *transaction) error { return dropHolder(tx, holder, now) })
+func (s Files) DropHolder(ctx context.Context, holder file.Holder, now time.Time) error {
+	return s.db.write(ctx, func(tx *transaction) error { return dropHolder(tx, holder, now) })
 }
 
 // dropHoldersOf removes up to limit references of everything that belongs to an owner,

@@ -9,8 +9,8 @@ import (
 )
 
 // SweepFiles implements file.SweepStore.
-func (s *Store) SweepFiles(ctx context.Context, now time.Time, limit int) (removed int, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Files) SweepFiles(ctx context.Context, now time.Time, limit int) (removed int, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		removed = 0
 		type expired struct{ id, workspace string }
 		old, err := database.List(tx, `SELECT id, workspace_id FROM files WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, []any{now, limit}, func(r database.Row) (e expired, err error) {
@@ -86,8 +86,8 @@ func scanBlobID(r database.Row) (id blob.ID, err error) {
 }
 
 // AbandonedBlobs implements file.SweepStore.
-func (s *Store) AbandonedBlobs(ctx context.Context, limit int) (found []blob.ID, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Files) AbandonedBlobs(ctx context.Context, limit int) (found []blob.ID, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT id FROM purged_blobs ORDER BY id LIMIT $1`, []any{limit}, scanBlobID)
 		return err
 	})
@@ -95,8 +95,8 @@ func (s *Store) AbandonedBlobs(ctx context.Context, limit int) (found []blob.ID,
 }
 
 // ForgetBlobs implements file.SweepStore.
-func (s *Store) ForgetBlobs(ctx context.Context, ids []blob.ID) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Files) ForgetBlobs(ctx context.Context, ids []blob.ID) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		for _, id := range ids {
 			if err := tx.Do(`DELETE FROM purged_blobs WHERE id = $1`, string(id)); err != nil {
 				return err
@@ -107,8 +107,8 @@ func (s *Store) ForgetBlobs(ctx context.Context, ids []blob.ID) error {
 }
 
 // KnownBlobs implements file.SweepStore.
-func (s *Store) KnownBlobs(ctx context.Context, first, last blob.ID) (known []blob.ID, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Files) KnownBlobs(ctx context.Context, first, last blob.ID) (known []blob.ID, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		known, err = database.List(c, `SELECT id FROM file_blobs WHERE id >= $1 AND id <= $2 UNION ALL SELECT blob_id FROM upload_parts WHERE blob_id >= $1 AND blob_id <= $2`,
 			[]any{string(first), string(last)}, scanBlobID)
 		return err

@@ -14,6 +14,12 @@ import (
 	"github.com/stepmill/stepmill/internal/usage"
 )
 
+// Files implements file.Store: files, what refers to them, and uploads.
+type Files struct {
+	db *DB
+	fileReader
+}
+
 const fileColumns = `id, workspace_id, blob_id, name, type, size, sha256, list, created_at, expires_at`
 
 const selectFile = `SELECT ` + fileColumns + ` FROM files `
@@ -56,9 +62,12 @@ func decodeList(text []byte) (*expr.FileList, error) {
 	return &expr.FileList{Count: count, First: first}, nil
 }
 
+// fileReader reads files, also for the stores that embed it.
+type fileReader struct{ db *DB }
+
 // File implements file.Store.
-func (s *Store) File(ctx context.Context, workspaceID, id string, now time.Time) (found *file.File, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s fileReader) File(ctx context.Context, workspaceID, id string, now time.Time) (found *file.File, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectFile+`WHERE id = $1 AND workspace_id = $2 AND `+liveFile, []any{id, workspaceID, now}, scanFile)
 		return err
 	})
@@ -66,9 +75,9 @@ func (s *Store) File(ctx context.Context, workspaceID, id string, now time.Time)
 }
 
 // Files implements file.Store.
-func (s *Store) Files(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[file.File], error) {
+func (s Files) Files(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[file.File], error) {
 	var found []file.File
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectFile+`WHERE workspace_id = $1 AND id < $2 AND `+liveFile+` ORDER BY id DESC LIMIT $4`,
 			[]any{workspaceID, before(page.After), now, page.Limit + 1}, scanFile)
 		return err
@@ -77,8 +86,8 @@ func (s *Store) Files(ctx context.Context, workspaceID string, now time.Time, pa
 }
 
 // RecordFiles implements file.Store.
-func (s *Store) RecordFiles(ctx context.Context, files []file.Recording, holder file.Holder, entries []audit.Entry) (recorded []file.File, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Files) RecordFiles(ctx context.Context, files []file.Recording, holder file.Holder, entries []audit.Entry) (recorded []file.File, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		recorded = nil
 		for _, r := range files {
 			f, err := recordFile(tx, r, holder)
@@ -174,8 +183,8 @@ func insertFile(tx *transaction, f *file.File, holder file.Holder) error {
 }
 
 // DeleteFile implements file.Store.
-func (s *Store) DeleteFile(ctx context.Context, workspaceID, id string, now time.Time, entry audit.Entry) (outcome file.Deletion, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Files) DeleteFile(ctx context.Context, workspaceID, id string, now time.Time, entry audit.Entry) (outcome file.Deletion, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		outcome = file.NotThere
 		if _, err := lockFiles(tx, workspaceID); err != nil {
 			return err
@@ -202,8 +211,8 @@ func (s *Store) DeleteFile(ctx context.Context, workspaceID, id string, now time
 }
 
 // FileUsage implements file.Store.
-func (s *Store) FileUsage(ctx context.Context, owner string) (have file.Usage, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Files) FileUsage(ctx context.Context, owner string) (have file.Usage, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		have, err = fileUsage(c, owner)
 		return err
 	})
@@ -240,15 +249,15 @@ func currentFiles(c database.Conn, workspaceID string, into *usage.Current) erro
 }
 
 // FilesPlace implements file.SweepStore.
-func (s *Store) FilesPlace(ctx context.Context, place string, mayMove bool) (recorded string, err error) {
+func (s Files) FilesPlace(ctx context.Context, place string, mayMove bool) (recorded string, err error) {
 	read := func(c database.Conn) error {
 		return c.Query(`SELECT place FROM files_place WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&recorded) })
 	}
 	// A server also starts on a full disk, so nothing is written without a reason.
-	if err := s.read(ctx, read); err != nil || recorded == place {
+	if err := s.db.read(ctx, read); err != nil || recorded == place {
 		return recorded, err
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		if err := tx.Do(`INSERT INTO files_place (id, place) VALUES (1, $1) ON CONFLICT (id) DO NOTHING`, place); err != nil {
 			return err
 		}
@@ -263,8 +272,8 @@ func (s *Store) FilesPlace(ctx context.Context, place string, mayMove bool) (rec
 }
 
 // InstallationID implements file.SweepStore. The first workspace is never deleted.
-func (s *Store) InstallationID(ctx context.Context) (id string, err error) {
-	err = s.read(ctx, func(c database.Conn) error {
+func (s Files) InstallationID(ctx context.Context) (id string, err error) {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT first_workspace_id FROM installation WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&id) })
 	})
 	return id, err

@@ -15,9 +15,9 @@ import (
 )
 
 // RotateToken implements trigger.Store.
-func (s *Store) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte, entry audit.Entry) (bool, error) {
+func (s Triggers) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte, entry audit.Entry) (bool, error) {
 	rotated := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE triggers SET token = $1, token_hash = $2 WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND token IS NOT NULL`,
 			t.SealedToken, hash, t.WorkflowID, t.ID, t.WorkspaceID)
 		if rotated = n == 1; err != nil || !rotated {
@@ -30,8 +30,8 @@ func (s *Store) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte,
 
 // SaveRequests implements trigger.InboxStore. It looks the trigger up again,
 // because it may have been deleted since the calls arrived.
-func (s *Store) SaveRequests(ctx context.Context, t trigger.Trigger, requests []trigger.Request, atMost int) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Triggers) SaveRequests(ctx context.Context, t trigger.Trigger, requests []trigger.Request, atMost int) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		exists, err := database.Number(tx, `SELECT count(*) FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3`, t.WorkflowID, t.ID, t.WorkspaceID)
 		if err != nil || exists == 0 {
 			return err
@@ -109,9 +109,9 @@ func deleteRequests(tx *transaction, where string, args ...any) (int64, error) {
 }
 
 // Requests implements trigger.InboxStore.
-func (s *Store) Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[trigger.Request], error) {
+func (s Triggers) Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[trigger.Request], error) {
 	var found []trigger.Request
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT id, at, method, size, outcome, run_id, headers, query, payload, files FROM hook_requests
 			WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3 AND id < $4 AND at >= $5 ORDER BY id DESC LIMIT $6`,
 			[]any{workflowID, id, workspaceID, before(page.After), since, page.Limit + 1}, func(r database.Row) (q trigger.Request, err error) {
@@ -128,9 +128,9 @@ func (s *Store) Requests(ctx context.Context, workspaceID, workflowID, id string
 
 // PurgeRequests deletes up to limit calls that are past their retention. It
 // returns true if there may be more.
-func (s *Store) PurgeRequests(ctx context.Context, since time.Time, limit int) (bool, error) {
+func (s Triggers) PurgeRequests(ctx context.Context, since time.Time, limit int) (bool, error) {
 	more := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		n, err := deleteRequests(tx, `WHERE (workflow_id, trigger_id, id) IN
 			(SELECT workflow_id, trigger_id, id FROM hook_requests WHERE at < $1 LIMIT $2)`, since, limit)
 		more = n == int64(limit)

@@ -8,12 +8,15 @@ import (
 	"github.com/stepmill/stepmill/internal/idempotency"
 )
 
+// Idempotency implements idempotency.Store.
+type Idempotency struct{ db *DB }
+
 const selectRecord = `SELECT workspace_id, route, key_hash, fingerprint, response, expires_at FROM idempotency
 	WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`
 
 // IdempotencyRecord implements idempotency.Store.
-func (s *Store) IdempotencyRecord(ctx context.Context, record idempotency.Record, now time.Time) (found *idempotency.Record, err error) {
-	err = s.read(ctx, func(c database.Conn) error {
+func (s Idempotency) IdempotencyRecord(ctx context.Context, record idempotency.Record, now time.Time) (found *idempotency.Record, err error) {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		found, err = database.One(c, selectRecord, []any{record.WorkspaceID, record.Route, record.KeyHash}, scanRecord)
 		return err
 	})
@@ -26,9 +29,9 @@ func (s *Store) IdempotencyRecord(ctx context.Context, record idempotency.Record
 // WithIdempotencyKey implements idempotency.Store. Transactions run one at a time
 // or block on the record's key, so the second of two requests with the same key
 // finds the record of the first.
-func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context) ([]byte, error)) (*idempotency.Record, error) {
+func (s Idempotency) WithIdempotencyKey(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context) ([]byte, error)) (*idempotency.Record, error) {
 	var earlier *idempotency.Record
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		if err := tx.Lock(database.Lock{Kind: database.LockIdempotencyKey, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
 			return err
 		}
@@ -61,4 +64,17 @@ func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Recor
 func scanRecord(r database.Row) (rec idempotency.Record, err error) {
 	err = r.Scan(&rec.WorkspaceID, &rec.Route, &rec.KeyHash, &rec.Fingerprint, &rec.Sealed, &rec.ExpiresAt)
 	return rec, err
+}
+
+// PurgeIdempotency deletes up to limit expired idempotency records. It returns
+// true if there may be more.
+func (s Idempotency) PurgeIdempotency(ctx context.Context, now time.Time, limit int) (bool, error) {
+	more := false
+	err := s.db.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`DELETE FROM idempotency WHERE (workspace_id, route, key_hash) IN
+			(SELECT workspace_id, route, key_hash FROM idempotency WHERE expires_at <= $1 LIMIT $2)`, now, limit)
+		more = n == int64(limit)
+		return err
+	})
+	return more, err
 }

@@ -35,15 +35,6 @@ func CheckSchema(h archive.Header) error {
 	return nil
 }
 
-// ImportIncomplete reports whether an import has not finished.
-func (s *Store) ImportIncomplete(ctx context.Context) (bool, error) {
-	err := s.read(ctx, checkComplete)
-	if errors.Is(err, ErrImportIncomplete) {
-		return true, nil
-	}
-	return false, err
-}
-
 func checkComplete(c database.Conn) error {
 	incomplete := false
 	err := c.Query(`SELECT importing IS NOT NULL FROM installation WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&incomplete) })
@@ -71,7 +62,7 @@ func Import(ctx context.Context, db Mover, files FilesTarget, from *archive.Read
 			err = errors.Join(err, m.rollback(context.WithoutCancel(ctx)))
 		}
 	}()
-	for i, t := range Tables() {
+	for i, t := range Exported() {
 		if i == fileBytesAt {
 			if err := m.files.load(ctx, m.installationID(), from); err != nil {
 				return err
@@ -128,7 +119,7 @@ func (m *importer) begin(ctx context.Context, keyCheck []byte) error {
 
 // checkEmpty rejects tables that contain rows without an installation.
 func checkEmpty(c database.Conn) error {
-	for _, t := range Tables()[1:] {
+	for _, t := range Exported()[1:] {
 		found := false
 		err := c.Query(`SELECT 1 FROM `+t.Name+` LIMIT 1`, nil, func(database.Row) error { found = true; return nil })
 		if err != nil {
@@ -157,7 +148,7 @@ func (m *importer) transaction(ctx context.Context, fn func(database.Conn) error
 
 // clear deletes all rows except the mark.
 func (m *importer) clear(ctx context.Context) error {
-	for _, t := range Tables()[1:] {
+	for _, t := range Exported()[1:] {
 		statement := `DELETE FROM ` + t.Name + ` WHERE (` + sqlList(t.Key) + `) IN (SELECT ` + sqlList(t.Key) + ` FROM ` + t.Name + ` LIMIT $1)`
 		for more := true; more; {
 			err := m.transaction(ctx, func(c database.Conn) error {
@@ -193,7 +184,7 @@ func (m *importer) rollback(ctx context.Context) error {
 
 // installationID returns the id in the row of the installation; empty: there is none.
 func (m *importer) installationID() string {
-	for i, column := range Tables()[0].Columns() {
+	for i, column := range Exported()[0].Columns() {
 		if m.installation != nil && column.Name == "first_workspace_id" {
 			id, _ := m.installation[i].(string)
 			return id
@@ -205,7 +196,7 @@ func (m *importer) installationID() string {
 // finish completes the installation, which makes it visible.
 func (m *importer) finish(ctx context.Context) error {
 	values := map[string]any{}
-	for i, column := range Tables()[0].Columns() {
+	for i, column := range Exported()[0].Columns() {
 		if m.installation == nil {
 			return fmt.Errorf("%w: it contains no installation", archive.ErrDamaged)
 		}

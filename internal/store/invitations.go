@@ -18,9 +18,9 @@ func scanInvitation(r database.Row) (in account.Invitation, err error) {
 }
 
 // Invitations implements account.Store.
-func (s *Store) Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[account.Invitation], error) {
+func (s Accounts) Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[account.Invitation], error) {
 	var found []account.Invitation
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectInvitation+`WHERE workspace_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
 			[]any{workspaceID, now, before(page.After), page.Limit + 1}, scanInvitation)
 		return err
@@ -29,18 +29,18 @@ func (s *Store) Invitations(ctx context.Context, workspaceID string, now time.Ti
 }
 
 // Invitation implements account.Store.
-func (s *Store) Invitation(ctx context.Context, workspaceID, id string, now time.Time) (*account.Invitation, error) {
+func (s Accounts) Invitation(ctx context.Context, workspaceID, id string, now time.Time) (*account.Invitation, error) {
 	return s.oneInvitation(ctx, `WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, id, workspaceID, now)
 }
 
 // InvitationByHash implements account.Store.
-func (s *Store) InvitationByHash(ctx context.Context, hash []byte, now time.Time) (*account.Invitation, error) {
+func (s Accounts) InvitationByHash(ctx context.Context, hash []byte, now time.Time) (*account.Invitation, error) {
 	return s.oneInvitation(ctx, `WHERE hash = $1 AND expires_at > $2`, hash, now)
 }
 
-func (s *Store) oneInvitation(ctx context.Context, where string, args ...any) (*account.Invitation, error) {
+func (s Accounts) oneInvitation(ctx context.Context, where string, args ...any) (*account.Invitation, error) {
 	var found *account.Invitation
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectInvitation+where, args, scanInvitation)
 		return err
 	})
@@ -48,7 +48,7 @@ func (s *Store) oneInvitation(ctx context.Context, where string, args ...any) (*
 }
 
 // InsertInvitation implements account.Store.
-func (s *Store) InsertInvitation(ctx context.Context, in account.Invitation, atMost int, entry audit.Entry) (bool, error) {
+func (s Accounts) InsertInvitation(ctx context.Context, in account.Invitation, atMost int, entry audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: in.WorkspaceID}); err != nil {
 			return false, err
@@ -70,7 +70,7 @@ func (s *Store) InsertInvitation(ctx context.Context, in account.Invitation, atM
 }
 
 // RevokeInvitation implements account.Store.
-func (s *Store) RevokeInvitation(ctx context.Context, workspaceID, id string, entry audit.Entry) (bool, error) {
+func (s Accounts) RevokeInvitation(ctx context.Context, workspaceID, id string, entry audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if ok, err := oneRow(tx.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2`, id, workspaceID)); err != nil || !ok {
 			return false, err
@@ -80,7 +80,7 @@ func (s *Store) RevokeInvitation(ctx context.Context, workspaceID, id string, en
 }
 
 // Accept implements account.Store.
-func (s *Store) Accept(ctx context.Context, in account.Invitation, user account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
+func (s Accounts) Accept(ctx context.Context, in account.Invitation, user account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: in.WorkspaceID}); err != nil {
 			return false, err
@@ -94,7 +94,7 @@ func (s *Store) Accept(ctx context.Context, in account.Invitation, user account.
 }
 
 // Join implements account.Store.
-func (s *Store) Join(ctx context.Context, user account.User, role account.Role, n account.NewSession, entries ...audit.Entry) (bool, error) {
+func (s Accounts) Join(ctx context.Context, user account.User, role account.Role, n account.NewSession, entries ...audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: n.WorkspaceID}); err != nil {
 			return false, err

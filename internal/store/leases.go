@@ -8,14 +8,16 @@ import (
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
+
+// Leases implements engine.Store and local.Store: who executes a run, and what that changes.
+type Leases struct{ db *DB }
 
 // Activate makes the node the owner of a run whose epoch still matches the
 // wake-up. It returns false if the wake-up is stale. A node that became the owner
 // but lost the response may call it again.
-func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (lease run.Lease, activated bool, err error) {
-	err = s.write(ctx, func(tx *transaction) (err error) {
+func (s Leases) Activate(ctx context.Context, wake run.Wake, node string) (lease run.Lease, activated bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) (err error) {
 		activated, err = tx.queue.Activate(wake, node)
 		return err
 	})
@@ -23,12 +25,12 @@ func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (lease
 }
 
 // Snapshot reads a run for the engine. It returns nil if the run does not exist.
-func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, error) {
+func (s Leases) Snapshot(ctx context.Context, runID string) (*run.Snapshot, error) {
 	var (
 		found    []namedRun
 		snapshot *run.Snapshot
 	)
-	err := s.readAll(ctx, func() []database.Query {
+	err := s.db.readAll(ctx, func() []database.Query {
 		snapshot = &run.Snapshot{}
 		return []database.Query{
 			database.Collect(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
@@ -47,44 +49,22 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 	return snapshot, nil
 }
 
-// Definition reads the version that a run is pinned to. It returns nil if that
-// does not exist.
-func (s *Store) Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error) {
-	var found *workflow.Definition
-	err := s.read(ctx, func(c database.Conn) (err error) {
-		var files filePointers
-		found, err = database.One(c, `SELECT definition, files, level FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
-			[]any{workflowID, version}, func(r database.Row) (workflow.Definition, error) {
-				definition, level := []byte(nil), 0
-				if err := r.Scan(&definition, (*[]byte)(&files), &level); err != nil {
-					return workflow.Definition{}, err
-				}
-				return workflow.ParseStored(definition, level)
-			})
-		if err != nil || found == nil {
-			return err
-		}
-		return files.readFiles(c, found)
-	})
-	return found, err
-}
-
 // Commit applies a decision atomically if the lease is still valid. It may be
 // repeated if its result was lost.
-func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (committed run.Committed, err error) {
-	fence := s.queue.Fence(lease, d)
+func (s Leases) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (committed run.Committed, err error) {
+	fence := s.db.queue.Fence(lease, d)
 	if s.decisionTouchesOneRun(r, d) && !nested(ctx) {
-		held, err := s.writeRun(ctx, lease.RunID, func(tx *transaction) error {
+		held, err := s.db.writeRun(ctx, lease.RunID, func(tx *transaction) error {
 			if err := tx.Expect(fence.Text, fence.Args...); err != nil {
 				return err
 			}
-			return s.writeDecision(tx, r, d)
+			return writeDecision(tx, r, d)
 		})
 		if held || err != nil {
 			return run.Committed{Held: held}, err
 		}
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		committed = run.Committed{}
 		if d.Finish != nil {
 			if err := lockParentAndSlots(tx, r); err != nil {
@@ -95,7 +75,7 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.De
 		if committed.Held = n == 1; err != nil || !committed.Held {
 			return err
 		}
-		committed.Answers, err = s.writeAll(tx, r, d)
+		committed.Answers, err = writeAll(tx, r, d)
 		return err
 	})
 	if err != nil {
@@ -109,14 +89,14 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.De
 // on the workspace are held until the commit. They may refer to files that the decision
 // records, whose lock comes after that of tables and keys. A run that ends passes files
 // on, so they have to be recorded before.
-func (s *Store) writeAll(tx *transaction, r run.Run, d run.Decision) (map[string]run.StepAnswer, error) {
+func writeAll(tx *transaction, r run.Run, d run.Decision) (map[string]run.StepAnswer, error) {
 	if d.Finish != nil {
 		if err := writeDecisionFiles(tx, r, d); err != nil {
 			return nil, err
 		}
-		return nil, s.writeDecision(tx, r, d)
+		return nil, writeDecision(tx, r, d)
 	}
-	if err := s.writeDecision(tx, r, d); err != nil {
+	if err := writeDecision(tx, r, d); err != nil {
 		return nil, err
 	}
 	if len(d.Files)+len(d.Holds)+len(d.Releases) > 0 {
@@ -133,7 +113,7 @@ func (s *Store) writeAll(tx *transaction, r run.Run, d run.Decision) (map[string
 }
 
 // writeDecision writes a decision about a run whose lease is valid.
-func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error {
+func writeDecision(tx *transaction, r run.Run, d run.Decision) error {
 	if d.Finish != nil || d.Release {
 		tx.queue.Release(r)
 	}
@@ -144,7 +124,7 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 		if err := upsertStep(tx, r.ID, d.Rev, step); err != nil {
 			return err
 		}
-		if err := s.applyEarlyAnswer(tx, r.ID, step, d.Release); err != nil {
+		if err := applyEarlyAnswer(tx, r.ID, step, d.Release); err != nil {
 			return err
 		}
 	}
@@ -175,10 +155,10 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 		}
 	}
 	if len(d.Steps) > 0 {
-		tx.AfterCommit(func() { s.notify.Changed(r.ID) })
+		tx.AfterCommit(func() { tx.db.notify.Changed(r.ID) })
 	}
 	if d.Finish != nil {
-		return s.finish(tx, r, d)
+		return finishRun(tx, r, d)
 	}
 	if d.ClearCrashes {
 		if err := tx.Do(`UPDATE run_queue SET crashes = 0, suspects = NULL WHERE run_id = $1`, r.ID); err != nil {
@@ -193,9 +173,9 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 
 // decisionTouchesOneRun reports whether a decision writes only its own run: it
 // neither ends other runs nor passes the run on, nor changes tables, keys or files.
-func (s *Store) decisionTouchesOneRun(r run.Run, d run.Decision) bool {
+func (s Leases) decisionTouchesOneRun(r run.Run, d run.Decision) bool {
 	return len(d.Operations)+len(d.Files)+len(d.Holds)+len(d.Releases) == 0 && r.ConcurrencyKey == "" && r.Parent == nil &&
-		(d.Finish == nil || !d.Finish.CutShort) && (!d.Release || s.queue.ReleasesAlone())
+		(d.Finish == nil || !d.Finish.CutShort) && (!d.Release || s.db.queue.ReleasesAlone())
 }
 
 // checkUnanswered rejects a decision that times out steps whose answer has
@@ -254,7 +234,7 @@ func scanChunk(r database.Row) (c run.Chunk, err error) {
 	return c, err
 }
 
-func (s *Store) finish(tx *transaction, r run.Run, d run.Decision) error {
+func finishRun(tx *transaction, r run.Run, d run.Decision) error {
 	f := *d.Finish
 	var code, text, step any
 	if f.Error != nil {
@@ -264,16 +244,16 @@ func (s *Store) finish(tx *transaction, r run.Run, d run.Decision) error {
 		string(f.Status), f.At, code, text, step, r.ID); err != nil {
 		return err
 	}
-	return s.afterRunEnded(tx, r, f, run.CompletedDetail(r, d))
+	return afterRunEnded(tx, r, f, run.CompletedDetail(r, d))
 }
 
 // Due lists runs that are due, the earliest first, except those of the given
 // workspaces.
-func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
+func (s Leases) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
 	statement, args := runqueue.SelectWake+`WHERE run_queue.node IS NULL AND run_queue.wake_at <= $1`+runqueue.NotDeleted, []any{now, limit}
 	statement, args = database.NotIn(statement, "run_queue.workspace_id", except, args)
 	var wakes []run.Wake
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		wakes, err = database.List(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, runqueue.ScanWake)
 		return err
 	})
@@ -282,9 +262,9 @@ func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit i
 
 // NextDue returns the earliest wake-up time after the given time, or nil if there
 // is none.
-func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
+func (s Leases) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
 	var next *time.Time
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT min(wake_at) FROM run_queue WHERE node IS NULL AND wake_at > $1`, []any{after}, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
@@ -292,8 +272,8 @@ func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 
 // RecordCrash counts a crash against every run whose steps another process was
 // executing: one of them may have caused it.
-func (s *Store) RecordCrash(ctx context.Context, node string) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Leases) RecordCrash(ctx context.Context, node string) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		return tx.Do(blame, node)
 	})
 }
@@ -303,9 +283,9 @@ const blame = `UPDATE run_queue SET crashes = CASE WHEN suspects = executing THE
 
 // Orphans lists runs owned by nodes other than the given one, ordered by id.
 // After a restart these are the runs of the previous process.
-func (s *Store) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
+func (s Leases) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
 	var wakes []run.Wake
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		wakes, err = database.List(c, runqueue.SelectWake+`WHERE run_queue.node IS NOT NULL AND run_queue.node <> $1 AND run_queue.run_id > $2`+runqueue.NotDeleted+`
 			ORDER BY run_queue.run_id LIMIT $3`, []any{node, after, limit}, runqueue.ScanWake)
 		return err

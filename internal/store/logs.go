@@ -16,7 +16,7 @@ func insertLog(tx *transaction, runID string, rev, line int, l run.LogLine) erro
 }
 
 // Logs implements run.Store.
-func (s *Store) Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[run.LogLine], bool, error) {
+func (s Runs) Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[run.LogLine], bool, error) {
 	var rev, line int
 	if page.After == "" {
 		rev = -1
@@ -27,7 +27,7 @@ func (s *Store) Logs(ctx context.Context, workspaceID, runID, path string, page 
 		lines  []placedLine
 		exists bool
 	)
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		if exists, err = runExists(c, workspaceID, runID); err != nil || !exists {
 			return err
 		}

@@ -18,9 +18,9 @@ func scanMember(r database.Row) (m account.Member, err error) {
 }
 
 // Members implements account.Store.
-func (s *Store) Members(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[account.Member], error) {
+func (s Accounts) Members(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[account.Member], error) {
 	var found []account.Member
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectMember+`WHERE m.workspace_id = $1 AND m.user_id < $2 ORDER BY m.user_id DESC LIMIT $3`,
 			[]any{workspaceID, before(page.After), page.Limit + 1}, scanMember)
 		return err
@@ -29,9 +29,9 @@ func (s *Store) Members(ctx context.Context, workspaceID string, page paging.Req
 }
 
 // Member implements account.Store.
-func (s *Store) Member(ctx context.Context, workspaceID, userID string) (*account.Member, error) {
+func (s Accounts) Member(ctx context.Context, workspaceID, userID string) (*account.Member, error) {
 	var found *account.Member
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectMember+`WHERE m.workspace_id = $1 AND m.user_id = $2`, []any{workspaceID, userID}, scanMember)
 		return err
 	})
@@ -42,15 +42,6 @@ func insertMember(tx *transaction, workspaceID, userID string, role account.Role
 	return tx.Do(`INSERT INTO members (workspace_id, user_id, role, joined_at) VALUES ($1, $2, $3, $4)`, workspaceID, userID, string(role), at)
 }
 
-// IsMember implements connection.Store.
-func (s *Store) IsMember(ctx context.Context, workspaceID, userID string) (is bool, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
-		is, err = isMember(c, workspaceID, userID)
-		return err
-	})
-	return is, err
-}
-
 // isMember reports whether a user is a member of a workspace.
 func isMember(c database.Conn, workspaceID, userID string) (bool, error) {
 	n, err := database.Number(c, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
@@ -58,9 +49,9 @@ func isMember(c database.Conn, workspaceID, userID string) (bool, error) {
 }
 
 // HasOwner implements account.Store.
-func (s *Store) HasOwner(ctx context.Context, workspaceID string) (bool, error) {
+func (s Accounts) HasOwner(ctx context.Context, workspaceID string) (bool, error) {
 	has := false
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		has, err = hasOwner(c, workspaceID)
 		return err
 	})
@@ -73,9 +64,9 @@ func hasOwner(c database.Conn, workspaceID string) (bool, error) {
 }
 
 // SetRole implements account.Store.
-func (s *Store) SetRole(ctx context.Context, workspaceID, userID string, role account.Role, entry audit.Entry) (account.Outcome, error) {
+func (s Accounts) SetRole(ctx context.Context, workspaceID, userID string, role account.Role, entry audit.Entry) (account.Outcome, error) {
 	outcome := account.Done
-	err := s.write(ctx, func(tx *transaction) (err error) {
+	err := s.db.write(ctx, func(tx *transaction) (err error) {
 		if outcome, err = checkLastOwner(tx, workspaceID, userID, role == account.Owner); err != nil || outcome != account.Done {
 			return err
 		}
@@ -112,9 +103,9 @@ func checkLastOwner(tx *transaction, workspaceID, userID string, staysOwner bool
 
 // RemoveMember implements account.Store. A user who is in no other workspace is
 // deleted with everything that belongs to them.
-func (s *Store) RemoveMember(ctx context.Context, workspaceID, userID string, entry audit.Entry) (account.Outcome, error) {
+func (s Accounts) RemoveMember(ctx context.Context, workspaceID, userID string, entry audit.Entry) (account.Outcome, error) {
 	outcome := account.Done
-	err := s.write(ctx, func(tx *transaction) (err error) {
+	err := s.db.write(ctx, func(tx *transaction) (err error) {
 		if outcome, err = checkLastOwner(tx, workspaceID, userID, false); err != nil || outcome != account.Done {
 			return err
 		}

@@ -8,9 +8,9 @@ import (
 )
 
 // RunsByNode implements node.Store.
-func (s *Store) RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error) {
+func (s Runs) RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error) {
 	runs := map[string]int{}
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT node, count(*) FROM run_queue WHERE workspace_id = $1`+runqueue.OwnedByNode+runqueue.UseIndex("workspace_id")+runqueue.NotDeleted+` GROUP BY node`,
 			[]any{workspaceID}, func(r database.Row) error {
 				var node string

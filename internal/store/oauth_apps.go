@@ -29,12 +29,12 @@ func scanAppAnd(r database.Row, more ...any) (a connection.App, err error) {
 }
 
 // PutApp implements connection.AppStore.
-func (s *Store) PutApp(ctx context.Context, app connection.SealedApp, created, updated audit.Entry) (stored connection.App, isNew bool, err error) {
+func (s Connections) PutApp(ctx context.Context, app connection.SealedApp, created, updated audit.Entry) (stored connection.App, isNew bool, err error) {
 	fields, err := json.Marshal(app.Fields)
 	if err != nil {
 		return connection.App{}, false, err
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE oauth_apps SET client_id = $1, secret = $2, fields = $3, shared = $4, updated_at = $5, updated_by = $6
 			WHERE workspace_id = $7 AND integration = $8 AND auth = $9`,
 			app.ClientID, app.Secret, string(fields), app.Shared, app.UpdatedAt, app.UpdatedBy, app.WorkspaceID, app.Integration, app.Auth)
@@ -61,15 +61,15 @@ func (s *Store) PutApp(ctx context.Context, app connection.SealedApp, created, u
 			clock.Steady(), len(app.Integration)+1, app.Integration+"."); err != nil {
 			return err
 		}
-		s.announceSubscriptions(tx)
+		announceSubscriptions(tx)
 		return insertAudit(tx, entry)
 	})
 	return stored, isNew, err
 }
 
 // App implements connection.AppStore.
-func (s *Store) App(ctx context.Context, workspaceID, id string) (found *connection.App, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Connections) App(ctx context.Context, workspaceID, id string) (found *connection.App, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT `+appColumns+` FROM oauth_apps WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanApp)
 		return err
 	})
@@ -77,9 +77,9 @@ func (s *Store) App(ctx context.Context, workspaceID, id string) (found *connect
 }
 
 // Apps implements connection.AppStore.
-func (s *Store) Apps(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.App], error) {
+func (s Connections) Apps(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.App], error) {
 	var found []connection.App
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT `+appColumns+` FROM oauth_apps WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
 			[]any{workspaceID, before(page.After), page.Limit + 1}, scanApp)
 		return err
@@ -88,8 +88,8 @@ func (s *Store) Apps(ctx context.Context, workspaceID string, page paging.Reques
 }
 
 // DeleteApp implements connection.AppStore.
-func (s *Store) DeleteApp(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Connections) DeleteApp(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`DELETE FROM oauth_apps WHERE id = $1 AND workspace_id = $2`, id, workspaceID)
 		if deleted = n == 1; err != nil || !deleted {
 			return err
@@ -100,18 +100,18 @@ func (s *Store) DeleteApp(ctx context.Context, workspaceID, id string, entry aud
 }
 
 // AppFor implements connection.AppStore.
-func (s *Store) AppFor(ctx context.Context, workspaceID, integration, auth string) (*connection.SealedApp, error) {
+func (s Connections) AppFor(ctx context.Context, workspaceID, integration, auth string) (*connection.SealedApp, error) {
 	return s.sealedApp(ctx, `integration = $1 AND auth = $2 AND (workspace_id = $3 OR shared) ORDER BY workspace_id = $3 DESC LIMIT 1`,
 		integration, auth, workspaceID)
 }
 
 // AppWithID implements connection.AppStore.
-func (s *Store) AppWithID(ctx context.Context, id string) (*connection.SealedApp, error) {
+func (s Connections) AppWithID(ctx context.Context, id string) (*connection.SealedApp, error) {
 	return s.sealedApp(ctx, `id = $1`, id)
 }
 
-func (s *Store) sealedApp(ctx context.Context, which string, args ...any) (found *connection.SealedApp, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Connections) sealedApp(ctx context.Context, which string, args ...any) (found *connection.SealedApp, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT `+appColumns+`, secret FROM oauth_apps WHERE `+which, args, func(r database.Row) (a connection.SealedApp, err error) {
 			a.App, err = scanAppAnd(r, &a.Secret)
 			return a, err
@@ -122,23 +122,23 @@ func (s *Store) sealedApp(ctx context.Context, which string, args ...any) (found
 }
 
 // SetConnectionApp implements connection.AppStore.
-func (s *Store) SetConnectionApp(ctx context.Context, workspaceID, id string, epoch int64, app string) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Connections) SetConnectionApp(ctx context.Context, workspaceID, id string, epoch int64, app string) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		return tx.Do(`UPDATE connections SET app = $1 WHERE id = $2 AND workspace_id = $3 AND epoch = $4`, app, id, workspaceID, epoch)
 	})
 }
 
 // InsertConsent implements connection.ConsentStore.
-func (s *Store) InsertConsent(ctx context.Context, c connection.Consent) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Connections) InsertConsent(ctx context.Context, c connection.Consent) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		return tx.Do(`INSERT INTO consents (state_hash, workspace_id, user_id, pending, expires_at) VALUES ($1, $2, $3, $4, $5)`,
 			c.StateHash, c.WorkspaceID, c.UserID, c.Pending, c.ExpiresAt)
 	})
 }
 
 // Consent implements connection.ConsentStore.
-func (s *Store) Consent(ctx context.Context, stateHash []byte, userID string, now time.Time) (found *connection.Consent, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Connections) Consent(ctx context.Context, stateHash []byte, userID string, now time.Time) (found *connection.Consent, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = readConsent(c, stateHash, userID, now)
 		return err
 	})
@@ -154,8 +154,8 @@ func readConsent(c database.Conn, stateHash []byte, userID string, now time.Time
 }
 
 // UpdateConsent implements connection.ConsentStore.
-func (s *Store) UpdateConsent(ctx context.Context, c connection.Consent, was []byte) (updated bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Connections) UpdateConsent(ctx context.Context, c connection.Consent, was []byte) (updated bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE consents SET pending = $1 WHERE state_hash = $2 AND workspace_id = $3 AND user_id = $4 AND pending = $5`,
 			c.Pending, c.StateHash, c.WorkspaceID, c.UserID, was)
 		updated = n == 1
@@ -165,8 +165,8 @@ func (s *Store) UpdateConsent(ctx context.Context, c connection.Consent, was []b
 }
 
 // TakeConsent implements connection.ConsentStore.
-func (s *Store) TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (taken *connection.Consent, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Connections) TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (taken *connection.Consent, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		taken = nil // the transaction may be retried
 		found, err := readConsent(tx, stateHash, userID, now)
 		if err != nil || found == nil {

@@ -58,8 +58,8 @@ func scanAnswer(r database.Row) (answer run.StepAnswer, err error) {
 }
 
 // Perform performs an operation in a transaction of its own and returns its answer.
-func (s *Store) Perform(ctx context.Context, op action.Operation) (answer run.StepAnswer, err error) {
-	err = s.write(ctx, func(tx *transaction) (err error) {
+func (s Leases) Perform(ctx context.Context, op action.Operation) (answer run.StepAnswer, err error) {
+	err = s.db.write(ctx, func(tx *transaction) (err error) {
 		answer, err = perform(tx, op)
 		return err
 	})

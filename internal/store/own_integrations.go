@@ -11,6 +11,9 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
+// OwnIntegrations implements ownintegration.Store.
+type OwnIntegrations struct{ db *DB }
+
 const manifestColumns = `workspace_id, id, manifest, digest, created_at, created_by, updated_at, updated_by`
 
 func scanManifest(r database.Row) (m ownintegration.Manifest, err error) {
@@ -38,8 +41,8 @@ func readHead(c database.Conn, workspaceID, id string) (*ownintegration.Head, er
 }
 
 // InsertManifest implements ownintegration.Store.
-func (s *Store) InsertManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s OwnIntegrations) InsertManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		if err := lockOwn(tx, m.WorkspaceID); err != nil {
 			return err
 		}
@@ -84,8 +87,8 @@ func roomForManifest(tx *transaction, m ownintegration.Manifest) (ownintegration
 }
 
 // ReplaceManifest implements ownintegration.Store.
-func (s *Store) ReplaceManifest(ctx context.Context, m ownintegration.Manifest, wasDigest, problem string, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s OwnIntegrations) ReplaceManifest(ctx context.Context, m ownintegration.Manifest, wasDigest, problem string, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		if err := lockOwn(tx, m.WorkspaceID); err != nil {
 			return err
 		}
@@ -114,8 +117,8 @@ func (s *Store) ReplaceManifest(ctx context.Context, m ownintegration.Manifest, 
 }
 
 // DeleteManifest implements ownintegration.Store.
-func (s *Store) DeleteManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (outcome ownintegration.Outcome, used string, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s OwnIntegrations) DeleteManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (outcome ownintegration.Outcome, used string, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		outcome = ownintegration.Done
 		if err := lockOwn(tx, m.WorkspaceID); err != nil {
 			return err
@@ -145,8 +148,8 @@ func (s *Store) DeleteManifest(ctx context.Context, m ownintegration.Manifest, e
 }
 
 // Manifest implements ownintegration.Store.
-func (s *Store) Manifest(ctx context.Context, workspaceID, id string) (found *ownintegration.Manifest, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s OwnIntegrations) Manifest(ctx context.Context, workspaceID, id string) (found *ownintegration.Manifest, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = readManifest(c, workspaceID, id)
 		return err
 	})
@@ -154,8 +157,8 @@ func (s *Store) Manifest(ctx context.Context, workspaceID, id string) (found *ow
 }
 
 // ManifestHead implements ownintegration.Store.
-func (s *Store) ManifestHead(ctx context.Context, workspaceID, id string) (found *ownintegration.Head, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s OwnIntegrations) ManifestHead(ctx context.Context, workspaceID, id string) (found *ownintegration.Head, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = readHead(c, workspaceID, id)
 		return err
 	})
@@ -163,8 +166,8 @@ func (s *Store) ManifestHead(ctx context.Context, workspaceID, id string) (found
 }
 
 // ManifestHeads implements ownintegration.Store.
-func (s *Store) ManifestHeads(ctx context.Context, workspaceID string) (found []ownintegration.Head, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s OwnIntegrations) ManifestHeads(ctx context.Context, workspaceID string) (found []ownintegration.Head, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 ORDER BY id`, []any{workspaceID}, scanHead)
 		return err
 	})
@@ -182,9 +185,9 @@ func lacksIntegration(tx *transaction, c connection.Connection) (bool, error) {
 }
 
 // WorkspaceOf returns the id of the workspace of a workflow or a run; "" if it was deleted.
-func (s *Store) WorkspaceOf(ctx context.Context, id string) (string, error) {
+func (s OwnIntegrations) WorkspaceOf(ctx context.Context, id string) (string, error) {
 	var found *string
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		query := `SELECT workspace_id FROM workflows WHERE id = $1`
 		if uid.Valid(uid.Run, id) {
 			query = `SELECT workspace_id FROM runs WHERE id = $1`

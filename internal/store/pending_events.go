@@ -13,9 +13,9 @@ import (
 )
 
 // insertPendingEvent stores an event for a trigger that fires on it.
-func (s *Store) insertPendingEvent(tx *transaction, e event.Event, to trigger.EventFilter) error {
+func insertPendingEvent(tx *transaction, e event.Event, to trigger.EventFilter) error {
 	at := clock.Past(e.At)
-	tx.AfterCommit(func() { s.notify.EventPending(at) })
+	tx.AfterCommit(func() { tx.db.notify.EventPending(at) })
 	return tx.Do(`INSERT INTO pending_triggers (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
 		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, at)
 }
@@ -36,9 +36,9 @@ func scanEventFilter(r database.Row) (trigger.EventFilter, error) {
 }
 
 // DuePendingEvents implements trigger.PendingEventStore.
-func (s *Store) DuePendingEvents(ctx context.Context, now time.Time, limit int) ([]trigger.PendingEvent, error) {
+func (s Triggers) DuePendingEvents(ctx context.Context, now time.Time, limit int) ([]trigger.PendingEvent, error) {
 	var due []trigger.PendingEvent
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
 			FROM pending_triggers p JOIN triggers t ON t.workflow_id = p.workflow_id AND t.trigger_id = p.trigger_id JOIN events e ON e.id = p.event_id
 			WHERE p.next_at <= $1 AND `+knownTrigger(2)+` ORDER BY p.next_at, p.event_id LIMIT $3`, []any{now, release.Known(), limit}, scanPendingEvent)
@@ -54,9 +54,9 @@ func scanPendingEvent(r database.Row) (trigger.PendingEvent, error) {
 }
 
 // NextPendingEvent implements trigger.PendingEventStore.
-func (s *Store) NextPendingEvent(ctx context.Context) (*time.Time, error) {
+func (s Triggers) NextPendingEvent(ctx context.Context) (*time.Time, error) {
 	var next *time.Time
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT p.next_at FROM pending_triggers p JOIN triggers t ON t.workflow_id = p.workflow_id AND t.trigger_id = p.trigger_id
 			WHERE `+knownTrigger(1)+` ORDER BY p.next_at LIMIT 1`, []any{release.Known()}, func(r database.Row) error { return r.Scan(&next) })
 	})
@@ -64,8 +64,8 @@ func (s *Store) NextPendingEvent(ctx context.Context) (*time.Time, error) {
 }
 
 // SettlePendingEvent implements trigger.PendingEventStore.
-func (s *Store) SettlePendingEvent(ctx context.Context, o trigger.PendingEvent, next *time.Time, notFired trigger.Note) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Triggers) SettlePendingEvent(ctx context.Context, o trigger.PendingEvent, next *time.Time, notFired trigger.Note) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		statement, args := `DELETE FROM pending_triggers WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`,
 			[]any{o.Of.WorkflowID, o.Of.ID, o.Event.ID, o.Of.WorkspaceID}
 		if next != nil {

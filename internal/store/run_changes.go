@@ -15,9 +15,9 @@ const (
 )
 
 // RunProgress implements run.Store.
-func (s *Store) RunProgress(ctx context.Context, workspaceID, id string) (*run.Progress, error) {
+func (s Runs) RunProgress(ctx context.Context, workspaceID, id string) (*run.Progress, error) {
 	var progress *run.Progress
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		found, err := database.One(c, `SELECT r.status, COALESCE((SELECT max(rev) FROM steps WHERE run_id = r.id), -1)`+fromRuns+`
 			WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, func(r database.Row) (p run.Progress, err error) {
 			err = r.Scan((*string)(&p.Status), &p.Rev)
@@ -34,9 +34,9 @@ func (s *Store) RunProgress(ctx context.Context, workspaceID, id string) (*run.P
 
 // RunChanges implements run.Store. There is no index on the revisions of steps,
 // since every step would pay for it. It scans the steps of the one run instead.
-func (s *Store) RunChanges(ctx context.Context, workspaceID, id string, after run.Position, limit int) (*run.Changes, error) {
+func (s Runs) RunChanges(ctx context.Context, workspaceID, id string, after run.Position, limit int) (*run.Changes, error) {
 	var changes *run.Changes
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		found, err := database.One(c, selectSlimRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
 		if err != nil || found == nil {
 			return err

@@ -12,9 +12,9 @@ import (
 )
 
 // CancelRun implements run.Store.
-func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, error) {
+func (s Runs) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, error) {
 	cancelled := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		found, err := database.One(tx, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2 AND r.status = 'running'`,
 			[]any{cancel.RunID, cancel.WorkspaceID}, scanRun)
 		if cancelled = found != nil; err != nil || !cancelled {
@@ -23,21 +23,21 @@ func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, e
 		if err := lockParentAndSlots(tx, found.Run); err != nil {
 			return err
 		}
-		cancelled, err = s.cancel(tx, *found, cancel.At)
+		cancelled, err = cancelRun(tx, *found, cancel.At)
 		return err
 	})
 	return cancelled, err
 }
 
-// cancel cancels a running run. It returns false if the run has already ended.
-func (s *Store) cancel(tx *transaction, r namedRun, at time.Time) (bool, error) {
+// cancelRun cancels a running run. It returns false if the run has already ended.
+func cancelRun(tx *transaction, r namedRun, at time.Time) (bool, error) {
 	if running, err := lockRun(tx, r.ID); err != nil || !running {
 		return false, err
 	}
-	return true, s.cancelLocked(tx, r, at)
+	return true, cancelLockedRun(tx, r, at)
 }
 
-func (s *Store) cancelLocked(tx *transaction, r namedRun, at time.Time) error {
+func cancelLockedRun(tx *transaction, r namedRun, at time.Time) error {
 	if err := tx.Do(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2`, at, r.ID); err != nil {
 		return err
 	}
@@ -51,29 +51,29 @@ func (s *Store) cancelLocked(tx *transaction, r namedRun, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return s.afterRunEnded(tx, ended, run.Finish{Status: run.Cancelled, At: at, Event: event, CutShort: true}, nil)
+	return afterRunEnded(tx, ended, run.Finish{Status: run.Cancelled, At: at, Event: event, CutShort: true}, nil)
 }
 
 // afterRunEnded applies the consequences of a run's end: it cancels open steps,
 // records the event, passes the slot on to queued runs and answers the parent
 // run. Detail is nil if it is not known.
-func (s *Store) afterRunEnded(tx *transaction, r run.Run, f run.Finish, detail *run.Detail) error {
+func afterRunEnded(tx *transaction, r run.Run, f run.Finish, detail *run.Detail) error {
 	tx.AfterCommit(func() {
-		s.notify.Ended(run.Completion{WorkspaceID: r.WorkspaceID, RunID: r.ID, Status: f.Status, Detail: detail})
+		tx.db.notify.Ended(run.Completion{WorkspaceID: r.WorkspaceID, RunID: r.ID, Status: f.Status, Detail: detail})
 	})
 	if f.CutShort {
-		if err := s.cancelOpenSteps(tx, r.ID, f.At); err != nil {
+		if err := cancelOpenSteps(tx, r.ID, f.At); err != nil {
 			return err
 		}
 	}
 	tx.addEvents(f.Event)
 	if r.ConcurrencyKey != "" {
-		if err := s.passSlot(tx, r, f.At); err != nil {
+		if err := passSlot(tx, r, f.At); err != nil {
 			return err
 		}
 	}
 	if r.Parent != nil && r.Parent.Waits {
-		if err := s.answerParent(tx, r, f); err != nil {
+		if err := answerParent(tx, r, f); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (s *Store) afterRunEnded(tx *transaction, r run.Run, f run.Finish, detail *
 
 // cancelOpenSteps cancels the open steps of a run that has ended, and the runs
 // that they wait for.
-func (s *Store) cancelOpenSteps(tx *transaction, runID string, at time.Time) error {
+func cancelOpenSteps(tx *transaction, runID string, at time.Time) error {
 	if err := tx.Do(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, deadline = NULL, awaits = NULL, reason = NULL, state = NULL, checkpoint_attempt = 0,
 		rev = (SELECT max(l.rev) + 1 FROM steps l WHERE l.run_id = $2)
 		WHERE run_id = $2 AND status IN ('running', 'waiting')`, at, runID); err != nil {
@@ -91,16 +91,16 @@ func (s *Store) cancelOpenSteps(tx *transaction, runID string, at time.Time) err
 	if err := tx.Do(`DELETE FROM step_chunks WHERE run_id = $1`, runID); err != nil {
 		return err
 	}
-	return s.cancelChildren(tx, runID, at)
+	return cancelChildren(tx, runID, at)
 }
 
 // answerParent passes the outcome of a run to the step that waits for it.
-func (s *Store) answerParent(tx *transaction, r run.Run, f run.Finish) error {
+func answerParent(tx *transaction, r run.Run, f run.Finish) error {
 	outcome, err := strictjson.Encode(run.NewOutcome(r.ID, f))
 	if err != nil {
 		return err
 	}
-	answered, err := s.answer(tx, r.Parent.RunID, r.Parent.StepID, outcome, f.At)
+	answered, err := storeAnswer(tx, r.Parent.RunID, r.Parent.StepID, outcome, f.At)
 	if err != nil || !answered || len(f.OutputFiles) == 0 {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Store) answerParent(tx *transaction, r run.Run, f run.Finish) error {
 
 // answerParents tells the steps that wait for runs of a workflow that these were
 // deleted.
-func (s *Store) answerParents(tx *transaction, workflowID string, at time.Time) error {
+func answerParents(tx *transaction, workflowID string, at time.Time) error {
 	deleted, err := database.List(tx, `SELECT r.id, r.parent_run, r.parent_step FROM run_queue q JOIN runs r ON r.id = q.run_id
 		WHERE q.workflow_id = $1`+runqueue.UseIndex("q.workflow_id")+` AND r.parent_run IS NOT NULL AND r.parent_waits`, []any{workflowID},
 		func(row database.Row) (r run.Run, err error) {
@@ -121,7 +121,7 @@ func (s *Store) answerParents(tx *transaction, workflowID string, at time.Time) 
 		return err
 	}
 	for _, r := range deleted {
-		if err := s.answerParent(tx, r, run.Finish{Status: run.Deleted, At: at}); err != nil {
+		if err := answerParent(tx, r, run.Finish{Status: run.Deleted, At: at}); err != nil {
 			return err
 		}
 	}
@@ -129,21 +129,21 @@ func (s *Store) answerParents(tx *transaction, workflowID string, at time.Time) 
 }
 
 // cancelChildren cancels the runs that the steps of a run wait for.
-func (s *Store) cancelChildren(tx *transaction, runID string, at time.Time) error {
+func cancelChildren(tx *transaction, runID string, at time.Time) error {
 	children, err := database.List(tx, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
-	return errors.Join(err, s.cancelAll(tx, children, at))
+	return errors.Join(err, cancelRuns(tx, children, at))
 }
 
 // cancelChildrenOf cancels the runs that runs of a workflow wait for.
-func (s *Store) cancelChildrenOf(tx *transaction, workflowID string, at time.Time) error {
+func cancelChildrenOf(tx *transaction, workflowID string, at time.Time) error {
 	children, err := database.List(tx, selectRun+`JOIN run_queue q ON q.run_id = r.parent_run
 		WHERE q.workflow_id = $1 AND r.parent_waits AND r.status = 'running'`, []any{workflowID}, scanRun)
-	return errors.Join(err, s.cancelAll(tx, children, at))
+	return errors.Join(err, cancelRuns(tx, children, at))
 }
 
-func (s *Store) cancelAll(tx *transaction, runs []namedRun, at time.Time) error {
+func cancelRuns(tx *transaction, runs []namedRun, at time.Time) error {
 	for _, r := range runs {
-		if _, err := s.cancel(tx, r, at); err != nil {
+		if _, err := cancelRun(tx, r, at); err != nil {
 			return err
 		}
 	}
@@ -152,9 +152,9 @@ func (s *Store) cancelAll(tx *transaction, runs []namedRun, at time.Time) error 
 
 // EndedRuns returns those of the given runs that are no longer running. A run that
 // does not exist is about to start and not included.
-func (s *Store) EndedRuns(ctx context.Context, ids []string) ([]string, error) {
+func (s Runs) EndedRuns(ctx context.Context, ids []string) ([]string, error) {
 	var ended []string
-	err := s.readAll(ctx, func() []database.Query {
+	err := s.db.readAll(ctx, func() []database.Query {
 		ended = nil
 		queries := make([]database.Query, len(ids))
 		for i, id := range ids {

@@ -18,12 +18,12 @@ import (
 // AllRuns implements run.Store. Each list scans one range of one index, newest
 // first. Conditions without an index are checked here, row by row, so that the
 // page knows how far it has scanned.
-func (s *Store) AllRuns(ctx context.Context, workspaceID string, filter run.Filter, page paging.Request) (paging.Page[run.Listed], error) {
+func (s Runs) AllRuns(ctx context.Context, workspaceID string, filter run.Filter, page paging.Request) (paging.Page[run.Listed], error) {
 	from, below := filter.Span()
 	args := []any{workspaceID, min(below, before(page.After)), from, maxScanned}
 	statement := s.listStatement(filter, &args)
 	var found paging.Page[run.Listed]
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = scanPage(c, statement, args, page.Limit, func(l run.Listed) string { return l.ID }, func(r database.Row) (run.Listed, bool, error) {
 			item, seen, err := scanListed(r)
 			wanted := !seen.deleted && filter.Matches(item) && (filter.Waiting == nil || filter.Waits(item, seen.waits) == *filter.Waiting)
@@ -42,7 +42,7 @@ func (s *Store) AllRuns(ctx context.Context, workspaceID string, filter run.Filt
 // If there is a filter on the workflow, the condition on the workspace is in a
 // subquery, where it cannot attract the planner to its own index. Whether a run
 // waits is read only if the filter needs it.
-func (s *Store) listStatement(filter run.Filter, args *[]any) string {
+func (s Runs) listStatement(filter run.Filter, args *[]any) string {
 	const (
 		columns = `SELECT r.id, r.workflow_id, r.status, r.started_at, r.finished_at, r.trigger_type, r.draft, r.error_code, r.error_text, r.error_step,
 			r.started_by_type, r.started_by_id, r.started_by_name, w.name, w.deleted_at, `
@@ -84,8 +84,8 @@ func (s *Store) listStatement(filter run.Filter, args *[]any) string {
 }
 
 // waitingCondition returns the condition that a run in the queue q waits.
-func (s *Store) waitingCondition() string {
-	return `NOT q.admitted OR q.waiting_step IS NOT NULL OR ` + s.queue.WaitsForNode()
+func (s Runs) waitingCondition() string {
+	return `NOT q.admitted OR q.waiting_step IS NOT NULL OR ` + s.db.queue.WaitsForNode()
 }
 
 // hiddenColumns are columns that are read for filtering but not returned.
@@ -115,12 +115,12 @@ func scanListed(row database.Row) (l run.Listed, s hiddenColumns, err error) {
 // addWaiting fills in what the runs of a page wait for. It drops runs that no
 // longer match the filter because they stopped or started waiting since the page
 // was read.
-func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.Page[run.Listed]) error {
+func (s Runs) addWaiting(ctx context.Context, filter run.Filter, page *paging.Page[run.Listed]) error {
 	if !slices.ContainsFunc(page.Items, func(l run.Listed) bool { return l.Status == run.Running }) {
 		return nil
 	}
 	states := map[string]*run.WaitFacts{}
-	err := s.readAll(ctx, func() []database.Query {
+	err := s.db.readAll(ctx, func() []database.Query {
 		var queries []database.Query
 		for _, item := range page.Items {
 			if item.Status == run.Running {
@@ -148,8 +148,8 @@ func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.
 
 // queryWaitState returns the query for the queue state of a run and the step that
 // it waits for.
-func (s *Store) queryWaitState(id string, into *run.WaitFacts) database.Query {
-	return database.Query{Statement: `SELECT NOT q.admitted, q.crashes, q.concurrency_key, ` + s.queue.WaitsForNode() + `, s.path, s.reason, s.deadline, s.wake_at, s.awaits, s.error_code
+func (s Runs) queryWaitState(id string, into *run.WaitFacts) database.Query {
+	return database.Query{Statement: `SELECT NOT q.admitted, q.crashes, q.concurrency_key, ` + s.db.queue.WaitsForNode() + `, s.path, s.reason, s.deadline, s.wake_at, s.awaits, s.error_code
 		FROM run_queue q LEFT JOIN steps s ON s.run_id = q.run_id AND s.path = q.waiting_step AND s.status = 'waiting' WHERE q.run_id = $1`, Args: []any{id},
 		Each: func(r database.Row) error {
 			var (
@@ -178,7 +178,7 @@ func runExists(c database.Conn, workspaceID, runID string) (bool, error) {
 // Steps implements run.Store. There is no index on seq, since every step would
 // pay for it. Only the rows of one run are sorted, at most 50,000 of them and
 // without their bodies. Those of a block are a range of the primary key.
-func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run.StepFilter, page paging.Request) (paging.Page[run.Step], bool, error) {
+func (s Runs) Steps(ctx context.Context, workspaceID, runID string, filter run.StepFilter, page paging.Request) (paging.Page[run.Step], bool, error) {
 	after, err := strconv.Atoi(page.After)
 	if err != nil {
 		after = -1 // before the first
@@ -201,7 +201,7 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 		steps  []run.Step
 		exists bool
 	)
-	err = s.read(ctx, func(c database.Conn) (err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		if exists, err = runExists(c, workspaceID, runID); err != nil || !exists {
 			return err
 		}
@@ -212,9 +212,9 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 }
 
 // RoundSteps implements run.Store: a range of the primary key, without bodies.
-func (s *Store) RoundSteps(ctx context.Context, workspaceID, runID, block string) (*run.RoundSteps, error) {
+func (s Runs) RoundSteps(ctx context.Context, workspaceID, runID, block string) (*run.RoundSteps, error) {
 	var found *run.RoundSteps
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		exists, err := runExists(c, workspaceID, runID)
 		if err != nil || !exists {
 			return err
@@ -237,12 +237,12 @@ func (s *Store) RoundSteps(ctx context.Context, workspaceID, runID, block string
 const pathsAtOnce = 100
 
 // StepsAt implements run.Store.
-func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []string) ([]run.Step, error) {
+func (s Runs) StepsAt(ctx context.Context, workspaceID, runID string, paths []string) ([]run.Step, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
 	var steps []run.Step
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		steps = nil
 		exists, err := runExists(c, workspaceID, runID)
 		if err != nil || !exists {
@@ -270,12 +270,12 @@ func stepsAt(c database.Conn, runID string, paths []string) ([]run.Step, error) 
 }
 
 // Step implements run.Store.
-func (s *Store) Step(ctx context.Context, workspaceID, runID, path string) (*run.StepDetail, bool, error) {
+func (s Runs) Step(ctx context.Context, workspaceID, runID, path string) (*run.StepDetail, bool, error) {
 	var (
 		detail *run.StepDetail
 		exists bool
 	)
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		if exists, err = runExists(c, workspaceID, runID); err != nil || !exists {
 			return err
 		}

@@ -95,9 +95,9 @@ func (b *budget) purgePart(tx *transaction, p part, owner string) (bool, error) 
 
 // PurgeRemains deletes up to limit remaining rows of deleted runs. It returns
 // true if there may be more.
-func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
+func (s Runs) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 	more := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		more = true
 		b := newBudget(limit)
 		for {
@@ -120,9 +120,9 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 
 // NextRetained implements run.PruneStore. The query itself skips workflows that have
 // no runs.
-func (s *Store) NextRetained(ctx context.Context, after string) (*run.RetainedWorkflow, error) {
+func (s Runs) NextRetained(ctx context.Context, after string) (*run.RetainedWorkflow, error) {
 	var next *run.RetainedWorkflow
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		next, err = database.One(c, `SELECT w.id, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
 			WHERE w.id > $1 AND w.deleted_at IS NULL AND (SELECT r.id FROM runs r WHERE r.workflow_id = w.id LIMIT 1) IS NOT NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r database.Row) (k run.RetainedWorkflow, err error) {
 			err = r.Scan(&k.WorkflowID, (*string)(&k.Plan))
@@ -136,9 +136,9 @@ func (s *Store) NextRetained(ctx context.Context, after string) (*run.RetainedWo
 // Expired implements run.PruneStore. Runs are ordered by start time and none
 // finishes before it starts, so runs that started after the bound are not
 // expired.
-func (s *Store) Expired(ctx context.Context, workflowID string, keep auth.Retention, now time.Time, after string, limit int) (run.Expired, error) {
+func (s Runs) Expired(ctx context.Context, workflowID string, keep auth.Retention, now time.Time, after string, limit int) (run.Expired, error) {
 	var found run.Expired
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		found = run.Expired{}
 		newest, err := oldestRetained(c, workflowID, keep.RunsPerWorkflow)
 		if err != nil {
@@ -188,9 +188,9 @@ func oldestRetained(c database.Conn, workflowID string, n int) (string, error) {
 
 // PurgeRuns implements run.PruneStore. It never deletes a run that is not
 // finished.
-func (s *Store) PurgeRuns(ctx context.Context, workflowID string, ids []string, limit int) ([]string, error) {
+func (s Runs) PurgeRuns(ctx context.Context, workflowID string, ids []string, limit int) ([]string, error) {
 	var left []string
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		b := newBudget(limit)
 		for i, id := range ids {
 			if left = slices.Clone(ids[i:]); b.exhausted() {

@@ -4,176 +4,17 @@ import (
 	"context"
 	"errors"
 
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
-	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// maxFresh bounds the payload of a run that is passed on in memory, where many
-// runs may be queued.
-const maxFresh = 8 << 10
-
-// StartRun implements run.Store.
-func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
-	if s.startTouchesOneRun(start) && !nested(ctx) {
-		started, err := s.writeRun(ctx, start.Run.ID, func(tx *transaction) error {
-			if err := s.expectRef(tx, start); err != nil {
-				return err
-			}
-			return s.startRun(tx, start)
-		})
-		if started || err != nil {
-			return started, err
-		}
-	}
-	started := false
-	err := s.write(ctx, func(tx *transaction) error {
-		var err error
-		if started, err = s.sameRef(tx, start); err != nil || !started {
-			return err
-		}
-		if start.Fire != nil {
-			if err := fire(tx, start.Run, *start.Fire); err != nil {
-				return err
-			}
-		}
-		return s.startRun(tx, start)
-	})
-	return started && err == nil, err
-}
-
-// startRun writes a run, its row in the queue and its event. If the run may not
-// start, it writes nothing.
-func (s *Store) startRun(tx *transaction, start run.Start) error {
-	r := start.Run
-	if r.Parent != nil {
-		if err := checkChildStart(tx, r); err != nil {
-			return err
-		}
-	}
-	admitted, err := s.acquireSlot(tx, start)
-	if err != nil {
-		return err
-	}
-	if err := insertRun(tx, r); err != nil {
-		return err
-	}
-	if start.Draft != nil {
-		if err := insertDraft(tx, r.ID, *start.Draft); err != nil {
-			return err
-		}
-	}
-	for _, step := range start.Steps {
-		if err := upsertStep(tx, r.ID, 0, step); err != nil {
-			return err
-		}
-	}
-	if start.HasFiles() {
-		if err := writeRunFiles(tx, start); err != nil {
-			return err
-		}
-	}
-	executable, err := tx.queue.Insert(start, admitted)
-	if err != nil {
-		return err
-	}
-	tx.AfterCommit(func() { s.announceStart(start, executable) })
-	tx.addEvents(start.Event)
-	return nil
-}
-
-// StartRuns implements run.Store.
-func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error) {
-	var started []string
-	err := s.write(ctx, func(tx *transaction) error {
-		started = nil
-		same, err := s.sameRefs(tx, all.Starts)
-		if err != nil || !same {
-			return err
-		}
-		refused := all.Rejected
-		for _, start := range all.Starts {
-			switch err := s.startRun(tx, start); {
-			case errors.Is(err, run.ErrAtLimit):
-				refused++
-			case err != nil:
-				return err
-			default:
-				started = append(started, start.Run.ID)
-			}
-		}
-		if len(started) == 0 {
-			return run.ErrAtLimit
-		}
-		fired := all.Fire
-		if refused > 0 {
-			fired.NotFired = all.Summarize(refused)
-		}
-		last := all.Starts[0].Run
-		last.ID = started[len(started)-1]
-		if fired.Next != nil {
-			tx.AfterCommit(func() { s.notify.Scheduled(workflow.FamilyOf(last.Trigger.Type), *fired.Next) })
-		}
-		return fire(tx, last, fired)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return started, nil
-}
-
-// startTouchesOneRun reports whether a start writes only the new run, which this
-// node will execute.
-func (s *Store) startTouchesOneRun(start run.Start) bool {
-	return !start.HasFiles() && start.Concurrency == nil && start.Run.Parent == nil && len(start.Steps) == 0 && start.Fire == nil && s.queue.InsertsAlone(start)
-}
-
-// checkChildStart rejects a run that a step already started, and one whose parent
-// run has ended: the caller may not know of the end yet, and nothing would cancel
-// the child.
-func checkChildStart(tx *transaction, r run.Run) error {
-	if _, err := lockRun(tx, r.Parent.RunID); err != nil {
-		return err
-	}
-	existing, err := database.Number(tx, `SELECT count(*) FROM runs WHERE id = $1`, r.ID)
-	if err != nil {
-		return err
-	}
-	if existing == 1 {
-		return run.ErrStarted
-	}
-	live, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND workspace_id = $2`+runqueue.NotDeleted, r.Parent.RunID, r.WorkspaceID)
-	if err == nil && live == 0 {
-		err = run.ErrParentEnded
-	}
-	return err
-}
-
-// announceStart reports that a run started, and wakes it if this process can execute
-// it.
-func (s *Store) announceStart(start run.Start, executable bool) {
-	failpoint.Hit(failpoint.AfterAcceptCommit, start.Run.ID)
-	s.notify.Started(start.Run.WorkspaceID)
-	if !executable {
-		s.notify.HeldBack(start.Run.ID)
-		return
-	}
-	s.notify.Wake(firstWake(start))
-}
-
-// firstWake returns the wake-up of a new run. If this node will execute the run,
-// the wake-up includes it.
-func firstWake(start run.Start) run.Wake {
-	r := start.Run
-	wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: clock.Past(r.StartedAt), Plan: start.Plan, Owned: start.Node != ""}
-	if wake.Owned && r.Trigger.Size() <= maxFresh && len(start.Steps) == 0 {
-		wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName, Plan: start.Plan}
-	}
-	return wake
+// Runs implements run.Store, run.LinkStore and run.PruneStore.
+type Runs struct {
+	db *DB
+	definitionReader
+	fileReader
 }
 
 func insertRun(tx *transaction, r run.Run) error {
@@ -239,12 +80,12 @@ func scanRun(row database.Row) (namedRun, error) {
 }
 
 // Run implements run.Store.
-func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, error) {
+func (s Runs) Run(ctx context.Context, workspaceID, id string) (*run.Detail, error) {
 	var (
 		found  []namedRun
 		detail *run.Detail
 	)
-	err := s.readAll(ctx, func() []database.Query {
+	err := s.db.readAll(ctx, func() []database.Query {
 		detail = &run.Detail{}
 		return []database.Query{
 			database.Collect(&found, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun),
@@ -261,9 +102,9 @@ func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, e
 }
 
 // RunSummary implements run.Store.
-func (s *Store) RunSummary(ctx context.Context, workspaceID, id string) (*run.Run, error) {
+func (s Runs) RunSummary(ctx context.Context, workspaceID, id string) (*run.Run, error) {
 	var summary *run.Run
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		found, err := database.One(c, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
 		if found != nil {
 			summary = &found.Run
@@ -274,8 +115,8 @@ func (s *Store) RunSummary(ctx context.Context, workspaceID, id string) (*run.Ru
 }
 
 // queryQueueState returns the query for the queue state of a running run.
-func (s *Store) queryQueueState(id string, d *run.Detail) database.Query {
-	return database.Query{Statement: `SELECT NOT q.admitted, q.crashes, ` + s.queue.WaitsForNode() + ` FROM run_queue q WHERE q.run_id = $1`, Args: []any{id},
+func (s Runs) queryQueueState(id string, d *run.Detail) database.Query {
+	return database.Query{Statement: `SELECT NOT q.admitted, q.crashes, ` + s.db.queue.WaitsForNode() + ` FROM run_queue q WHERE q.run_id = $1`, Args: []any{id},
 		Each: func(r database.Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) }}
 }
 
@@ -317,7 +158,7 @@ func scanStep(row database.Row) (run.Step, error) {
 // Runs implements run.Store. Unfinished runs are few and are read from the queue;
 // finished ones have a partial index. A filter never scans rows that it does not
 // return.
-func (s *Store) Runs(ctx context.Context, workspaceID, workflowID string, status run.Status, page paging.Request) (paging.Page[run.Item], error) {
+func (s Runs) Runs(ctx context.Context, workspaceID, workflowID string, status run.Status, page paging.Request) (paging.Page[run.Item], error) {
 	const (
 		columns = `SELECT r.id, r.workflow_id, r.status, r.started_at, r.finished_at FROM `
 		// A count keeps SQLite from turning this into a join and sorting the
@@ -337,7 +178,7 @@ func (s *Store) Runs(ctx context.Context, workspaceID, workflowID string, status
 		args = append(args, string(status))
 	}
 	var items []run.Item
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		items, err = database.List(c, statement, args, func(r database.Row) (i run.Item, err error) {
 			err = r.Scan(&i.ID, &i.WorkflowID, (*string)(&i.Status), &i.StartedAt, &i.FinishedAt)
 			return i, err

@@ -10,10 +10,13 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 )
 
+// Secrets implements secret.Store: secrets and variables.
+type Secrets struct{ db *DB }
+
 // valueTable implements secret.Table for secrets and for variables, which have
 // a table each.
 type valueTable[T interface{ Meta() secret.Metadata }] struct {
-	store *Store
+	db *DB
 	// table is also the column of workspaces that counts the rows.
 	table string
 	// bytes is the column of workspaces that has the size of all values together;
@@ -28,9 +31,9 @@ type valueTable[T interface{ Meta() secret.Metadata }] struct {
 }
 
 // Secrets implements secret.Store. Its rows are read without the value.
-func (s *Store) Secrets() secret.Table[secret.Secret] {
+func (s Secrets) Secrets() secret.Table[secret.Secret] {
 	return valueTable[secret.Secret]{
-		store: s, table: "secrets",
+		db: s.db, table: "secrets",
 		scan: func(r database.Row) (v secret.Secret, err error) {
 			err = r.Scan(metadata(&v.Metadata)...)
 			return v, err
@@ -41,11 +44,11 @@ func (s *Store) Secrets() secret.Table[secret.Secret] {
 }
 
 // Variables implements secret.Store.
-func (s *Store) Variables() secret.Table[secret.Variable] { return s.variables() }
+func (s Secrets) Variables() secret.Table[secret.Variable] { return s.variables() }
 
-func (s *Store) variables() valueTable[secret.Variable] {
+func (s Secrets) variables() valueTable[secret.Variable] {
 	return valueTable[secret.Variable]{
-		store: s, table: "variables", bytes: "variable_bytes", columns: ", value",
+		db: s.db, table: "variables", bytes: "variable_bytes", columns: ", value",
 		scan: func(r database.Row) (v secret.Variable, err error) {
 			err = r.Scan(append(metadata(&v.Metadata), (*[]byte)(&v.Value))...)
 			return v, err
@@ -75,7 +78,7 @@ func (t valueTable[T]) lock(tx *transaction, workspaceID string) error {
 
 // Put implements secret.Table.
 func (t valueTable[T]) Put(ctx context.Context, w secret.Write) (stored T, outcome secret.Outcome, err error) {
-	err = t.store.write(ctx, func(tx *transaction) error {
+	err = t.db.write(ctx, func(tx *transaction) error {
 		if err := t.lock(tx, w.WorkspaceID); err != nil {
 			return err
 		}
@@ -150,7 +153,7 @@ func (t valueTable[T]) insert(tx *transaction, w secret.Write) (secret.Outcome, 
 
 // Get implements secret.Table.
 func (t valueTable[T]) Get(ctx context.Context, workspaceID, name string) (found *T, err error) {
-	err = t.store.read(ctx, func(c database.Conn) (err error) {
+	err = t.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = t.row(c, workspaceID, name)
 		return err
 	})
@@ -160,7 +163,7 @@ func (t valueTable[T]) Get(ctx context.Context, workspaceID, name string) (found
 // List implements secret.Table.
 func (t valueTable[T]) List(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[T], error) {
 	var found []T
-	err := t.store.read(ctx, func(c database.Conn) (err error) {
+	err := t.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, t.query()+` AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, t.scan)
 		return err
 	})
@@ -169,7 +172,7 @@ func (t valueTable[T]) List(ctx context.Context, workspaceID string, page paging
 
 // Delete implements secret.Table.
 func (t valueTable[T]) Delete(ctx context.Context, workspaceID, name string, entry audit.Entry) (deleted bool, err error) {
-	err = t.store.write(ctx, func(tx *transaction) error {
+	err = t.db.write(ctx, func(tx *transaction) error {
 		deleted = false // the transaction may be retried
 		if err := t.lock(tx, workspaceID); err != nil {
 			return err
@@ -196,7 +199,7 @@ func (t valueTable[T]) Delete(ctx context.Context, workspaceID, name string, ent
 }
 
 // SealedSecrets implements secret.Store.
-func (s *Store) SealedSecrets(ctx context.Context, workspaceID string, names []string) (map[string][]byte, error) {
+func (s Secrets) SealedSecrets(ctx context.Context, workspaceID string, names []string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	if len(names) == 0 {
 		return found, nil
@@ -205,7 +208,7 @@ func (s *Store) SealedSecrets(ctx context.Context, workspaceID string, names []s
 	for _, name := range names {
 		args = append(args, name)
 	}
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		clear(found) // the transaction may be retried
 		return c.Query(`SELECT name, value FROM secrets WHERE workspace_id = $1 AND name IN (`+placeholders(2, len(names))+`)`,
 			args, func(r database.Row) error {
@@ -222,9 +225,9 @@ func (s *Store) SealedSecrets(ctx context.Context, workspaceID string, names []s
 }
 
 // VariableValues implements secret.Store.
-func (s *Store) VariableValues(ctx context.Context, workspaceID string) (map[string]json.RawMessage, error) {
+func (s Secrets) VariableValues(ctx context.Context, workspaceID string) (map[string]json.RawMessage, error) {
 	found, table := map[string]json.RawMessage{}, s.variables()
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		clear(found) // the transaction may be retried
 		rows, err := database.List(c, table.query(), []any{workspaceID}, table.scan)
 		for _, v := range rows {
@@ -236,9 +239,9 @@ func (s *Store) VariableValues(ctx context.Context, workspaceID string) (map[str
 }
 
 // ValueNames implements secret.Store.
-func (s *Store) ValueNames(ctx context.Context, workspaceID string) (secret.Names, error) {
+func (s Secrets) ValueNames(ctx context.Context, workspaceID string) (secret.Names, error) {
 	var names secret.Names
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		if names.Secrets, err = namesIn(c, "secrets", workspaceID); err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 )
 
 // ServiceClock reads the record of the steady time. It is empty if there is none.
-func (s *Store) ServiceClock(ctx context.Context) (r clock.Record, err error) {
-	err = s.read(ctx, func(c database.Conn) error {
+func (s Installation) ServiceClock(ctx context.Context) (r clock.Record, err error) {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT correction, seen, boot, booted_at FROM service_clock`, nil, func(row database.Row) error {
 			var correction int64
 			err := row.Scan(&correction, &r.Seen, &r.Boot, &r.BootedAt)
@@ -24,8 +24,8 @@ func (s *Store) ServiceClock(ctx context.Context) (r clock.Record, err error) {
 
 // SetServiceClock records the steady time. Only a process that does not share its
 // database calls it; nodes record it with their heartbeats.
-func (s *Store) SetServiceClock(ctx context.Context, r clock.Record) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Installation) SetServiceClock(ctx context.Context, r clock.Record) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		return tx.Do(`INSERT INTO service_clock (id, correction, seen, boot, booted_at) VALUES (1, $1, $2, $3, $4)
 			ON CONFLICT (id) DO UPDATE SET correction = excluded.correction, seen = excluded.seen, boot = excluded.boot, booted_at = excluded.booted_at`,
 			r.Correction.Microseconds(), r.Seen, r.Boot, r.BootedAt)
@@ -35,14 +35,14 @@ func (s *Store) SetServiceClock(ctx context.Context, r clock.Record) error {
 // SettleServiceClock adjusts some steps that wait until a time of day to a clock that was
 // set since they began to wait, and in the end the schedules with an interval. It returns
 // true if there may be more.
-func (s *Store) SettleServiceClock(ctx context.Context) (more bool, err error) {
+func (s Installation) SettleServiceClock(ctx context.Context) (more bool, err error) {
 	var correction, settled int64
-	if err := s.read(ctx, func(c database.Conn) error {
+	if err := s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT correction, settled FROM service_clock`, nil, func(r database.Row) error { return r.Scan(&correction, &settled) })
 	}); err != nil || correction == settled {
 		return false, err
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		waiting, err := database.List(tx, `SELECT DISTINCT q.run_id FROM run_queue q JOIN steps s ON s.run_id = q.run_id
 			WHERE s.status = 'waiting' AND s.awaits = $1 AND (s.wake_at > s.deadline + $2 OR s.wake_at < s.deadline + $3) ORDER BY q.run_id LIMIT $4`,
 			[]any{string(action.AwaitsTime), correction + settleTolerance.Microseconds(), correction - settleTolerance.Microseconds(), wakeBatch}, scanText)
@@ -60,7 +60,7 @@ func (s *Store) SettleServiceClock(ctx context.Context) (more bool, err error) {
 				correction, runID, string(action.AwaitsTime)); err != nil {
 				return err
 			}
-			if err := s.announceAnswer(tx, runID, clock.Steady()); err != nil {
+			if err := announceAnswer(tx, runID, clock.Steady()); err != nil {
 				return err
 			}
 		}
@@ -75,8 +75,8 @@ func (s *Store) SettleServiceClock(ctx context.Context) (more bool, err error) {
 // settleIntervals moves the times of schedules with an interval if the clock was set
 // back: the next time would be too far away. It notes that everything has been adjusted
 // to the correction; not together with the steps, because heartbeats write that row too.
-func (s *Store) settleIntervals(ctx context.Context, correction, settled int64) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Installation) settleIntervals(ctx context.Context, correction, settled int64) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE service_clock SET settled = $1 WHERE correction = $1 AND settled = $2`, correction, settled)
 		back := correction - settled
 		if err != nil || n == 0 || back <= 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // InsertSession implements account.Store.
-func (s *Store) InsertSession(ctx context.Context, user account.User, was string, n account.NewSession) (bool, error) {
+func (s Accounts) InsertSession(ctx context.Context, user account.User, was string, n account.NewSession) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		ok, err := oneRow(tx.Exec(`UPDATE users SET seen_at = $1, password = $2 WHERE id = $3 AND password = $4`, n.CreatedAt, user.Password, user.ID, was))
 		if err != nil || !ok {
@@ -40,9 +40,9 @@ func sessionFields(s *account.Session) []any {
 }
 
 // SessionByHash implements account.Store.
-func (s *Store) SessionByHash(ctx context.Context, hash []byte) (*account.SignedIn, error) {
+func (s Accounts) SessionByHash(ctx context.Context, hash []byte) (*account.SignedIn, error) {
 	var found *account.SignedIn
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT m.role, `+sessionColumns+`, `+userColumns+`, `+workspaceColumns+`
 			FROM sessions s JOIN users u ON u.id = s.user_id JOIN members m ON m.workspace_id = s.workspace_id AND m.user_id = s.user_id
 			JOIN workspaces w ON w.id = s.workspace_id LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE s.hash = $1`,
@@ -60,9 +60,9 @@ func scanSignedIn(r database.Row) (in account.SignedIn, err error) {
 }
 
 // Sessions implements account.Store.
-func (s *Store) Sessions(ctx context.Context, userID string, page paging.Request) (paging.Page[account.Session], error) {
+func (s Accounts) Sessions(ctx context.Context, userID string, page paging.Request) (paging.Page[account.Session], error) {
 	var found []account.Session
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.id < $2 ORDER BY s.id DESC LIMIT $3`,
 			[]any{userID, before(page.After), page.Limit + 1}, func(r database.Row) (s account.Session, err error) {
 				err = r.Scan(sessionFields(&s)...)
@@ -74,7 +74,7 @@ func (s *Store) Sessions(ctx context.Context, userID string, page paging.Request
 }
 
 // SetSessionWorkspace implements account.Store.
-func (s *Store) SetSessionWorkspace(ctx context.Context, userID, id, workspaceID string) (bool, error) {
+func (s Accounts) SetSessionWorkspace(ctx context.Context, userID, id, workspaceID string) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if ok, err := lockUser(tx, userID); err != nil || !ok {
 			return false, err
@@ -87,7 +87,7 @@ func (s *Store) SetSessionWorkspace(ctx context.Context, userID, id, workspaceID
 }
 
 // EndSession implements account.Store.
-func (s *Store) EndSession(ctx context.Context, userID, id string, entry audit.Entry) (bool, error) {
+func (s Accounts) EndSession(ctx context.Context, userID, id string, entry audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if ok, err := oneRow(tx.Exec(`DELETE FROM sessions WHERE id = $1 AND user_id = $2`, id, userID)); err != nil || !ok {
 			return false, err
@@ -98,8 +98,8 @@ func (s *Store) EndSession(ctx context.Context, userID, id string, entry audit.E
 
 // EndSessions implements account.Store. A concurrent sign-in blocks on the user's
 // row.
-func (s *Store) EndSessions(ctx context.Context, userID string, entry audit.Entry) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Accounts) EndSessions(ctx context.Context, userID string, entry audit.Entry) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		if _, err := lockUser(tx, userID); err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ func (s *Store) EndSessions(ctx context.Context, userID string, entry audit.Entr
 }
 
 // TouchSession implements account.Store.
-func (s *Store) TouchSession(ctx context.Context, id string, at time.Time) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Accounts) TouchSession(ctx context.Context, id string, at time.Time) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		if err := tx.Do(`UPDATE users SET seen_at = $1 WHERE id = (SELECT user_id FROM sessions WHERE id = $2)`, at, id); err != nil {
 			return err
 		}
@@ -122,9 +122,9 @@ func (s *Store) TouchSession(ctx context.Context, id string, at time.Time) error
 
 // PurgeSessions deletes up to limit sessions that have expired or have not been
 // used since idle, and expired links. It returns true if there may be more.
-func (s *Store) PurgeSessions(ctx context.Context, now, idle time.Time, limit int) (bool, error) {
+func (s Accounts) PurgeSessions(ctx context.Context, now, idle time.Time, limit int) (bool, error) {
 	more := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR seen_at <= $2 LIMIT $3)`, now, idle, limit)
 		if more = n == int64(limit); err != nil {
 			return err

@@ -14,6 +14,9 @@ import (
 	"github.com/stepmill/stepmill/internal/table"
 )
 
+// State implements state.Store.
+type State struct{ db *DB }
+
 const selectStateKey = `SELECT name, value, files, expires_at, created_at, updated_at FROM state_keys WHERE workspace_id = $1 AND workflow_id = $2 `
 
 func scanStateKey(r database.Row) (k state.Key, err error) {
@@ -32,8 +35,8 @@ func stateKeyOf(c database.Conn, scope state.Scope, name string) (*state.Key, er
 func expired(k *state.Key, at time.Time) bool { return k.ExpiresAt != nil && !k.ExpiresAt.After(at) }
 
 // GetKey implements state.Store.
-func (s *Store) GetKey(ctx context.Context, scope state.Scope, name string) (found *state.Key, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s State) GetKey(ctx context.Context, scope state.Scope, name string) (found *state.Key, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = stateKeyOf(c, scope, name)
 		return err
 	})
@@ -44,9 +47,9 @@ func (s *Store) GetKey(ctx context.Context, scope state.Scope, name string) (fou
 }
 
 // StateKeys implements state.Store.
-func (s *Store) StateKeys(ctx context.Context, scope state.Scope, page paging.Request) (paging.Page[state.Key], error) {
+func (s State) StateKeys(ctx context.Context, scope state.Scope, page paging.Request) (paging.Page[state.Key], error) {
 	var found []state.Key
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectStateKey+`AND name > $3 AND (expires_at IS NULL OR expires_at > $4) ORDER BY name LIMIT $5`,
 			[]any{scope.WorkspaceID, scope.WorkflowID, page.After, scope.At, page.Limit + 1}, scanStateKey)
 		return err
@@ -55,18 +58,18 @@ func (s *Store) StateKeys(ctx context.Context, scope state.Scope, page paging.Re
 }
 
 // SetKey implements state.Store.
-func (s *Store) SetKey(ctx context.Context, scope state.Scope, op state.Set) (state.Stored, error) {
-	return inTransaction(ctx, s, scope, op, setKey)
+func (s State) SetKey(ctx context.Context, scope state.Scope, op state.Set) (state.Stored, error) {
+	return inTransaction(ctx, s.db, scope, op, setKey)
 }
 
 // IncrementKey implements state.Store.
-func (s *Store) IncrementKey(ctx context.Context, scope state.Scope, op state.Increment) (state.Stored, error) {
-	return inTransaction(ctx, s, scope, op, incrementKey)
+func (s State) IncrementKey(ctx context.Context, scope state.Scope, op state.Increment) (state.Stored, error) {
+	return inTransaction(ctx, s.db, scope, op, incrementKey)
 }
 
 // DeleteKey implements state.Store.
-func (s *Store) DeleteKey(ctx context.Context, scope state.Scope, name string) (bool, error) {
-	return inTransaction(ctx, s, scope, name, deleteKey)
+func (s State) DeleteKey(ctx context.Context, scope state.Scope, name string) (bool, error) {
+	return inTransaction(ctx, s.db, scope, name, deleteKey)
 }
 
 // keyTx is a transaction that changes one key. Like an operation on rows, it checks
@@ -222,8 +225,8 @@ func scanOldKey(r database.Row) (k oldKey, err error) {
 
 // PurgeKeys deletes up to limit expired keys of one workspace. It returns true if
 // there may be more.
-func (s *Store) PurgeKeys(ctx context.Context, now time.Time, limit int) (more bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s State) PurgeKeys(ctx context.Context, now time.Time, limit int) (more bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		more = false
 		first, err := database.One(tx, selectOldKey+`expires_at <= $1 ORDER BY expires_at LIMIT 1`, []any{now}, scanOldKey)
 		if err != nil || first == nil {

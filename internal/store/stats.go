@@ -43,9 +43,9 @@ type Backlog struct {
 }
 
 // Backlog reads the backlog over all workspaces.
-func (s *Store) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
+func (s Runs) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 	var b Backlog
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		for _, q := range []struct {
 			statement string
 			args      []any

@@ -50,10 +50,10 @@ func (c *subscriberCache) put(workspaceID string, version int64, subs subscriber
 
 // subscribersOf returns the subscribers to an event that this transaction writes
 // under the workspace's lock.
-func (s *Store) subscribersOf(tx *transaction, workspaceID string) (subs subscribers, err error) {
+func subscribersOf(tx *transaction, workspaceID string) (subs subscribers, err error) {
 	version, cacheable := tx.queue.SubscriberVersion(workspaceID)
 	if cacheable {
-		if found, ok := s.subscribers.get(workspaceID, version); ok {
+		if found, ok := tx.db.subscribers.get(workspaceID, version); ok {
 			return found, nil
 		}
 	}
@@ -65,19 +65,19 @@ func (s *Store) subscribersOf(tx *transaction, workspaceID string) (subs subscri
 		return subs, err
 	}
 	if cacheable {
-		s.subscribers.put(workspaceID, version, subs)
+		tx.db.subscribers.put(workspaceID, version, subs)
 	}
 	return subs, nil
 }
 
 // fanOut queues an event for every subscriber. Triggers do not fire on the runs
 // of drafts.
-func (s *Store) fanOut(tx *transaction, e event.Event, to subscribers) error {
+func fanOut(tx *transaction, e event.Event, to subscribers) error {
 	for _, t := range to.triggers {
 		if e.Draft || !t.Wants(e) {
 			continue
 		}
-		if err := s.insertPendingEvent(tx, e, t); err != nil {
+		if err := insertPendingEvent(tx, e, t); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Store) fanOut(tx *transaction, e event.Event, to subscribers) error {
 		if !hook.Wants(e) {
 			continue
 		}
-		if err := s.insertDelivery(tx, uid.At(uid.Delivery, e.At), hook.ID, e, e.At); err != nil {
+		if err := insertDelivery(tx, uid.At(uid.Delivery, e.At), hook.ID, e, e.At); err != nil {
 			return err
 		}
 	}

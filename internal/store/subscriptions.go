@@ -14,6 +14,13 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
+// Subscriptions implements subscription.CallStore.
+type Subscriptions struct {
+	db *DB
+	workspaceReader
+	triggerPoller
+}
+
 // subscriptionsPerWorkspace is how many subscriptions of a workspace nodes work on at a time,
 // so that one with many slow services leaves room for others.
 const subscriptionsPerWorkspace = 4
@@ -41,10 +48,10 @@ func subscriptionsOf(tx *transaction, workflowID string) ([]string, error) {
 	return database.List(tx, `SELECT DISTINCT subscription FROM triggers WHERE workflow_id = $1 AND subscription IS NOT NULL ORDER BY 1`, []any{workflowID}, scanText)
 }
 
-// subscribe creates the subscriptions that armed triggers need and do not have yet, or makes
+// addSubscriptions creates the subscriptions that armed triggers need and do not have yet, or makes
 // them due. It returns their targets by the ids of the triggers. The targets that the
 // workflow needed before are sorted.
-func (s *Store) subscribe(tx *transaction, w workflow.Workflow, armed []workflow.Armed, before []string) (map[string]string, error) {
+func addSubscriptions(tx *transaction, w workflow.Workflow, armed []workflow.Armed, before []string) (map[string]string, error) {
 	targets, missing := map[string]string{}, []subscription.Subscription{}
 	for _, t := range armed {
 		if t.Hook == nil {
@@ -77,14 +84,14 @@ func (s *Store) subscribe(tx *transaction, w workflow.Workflow, armed []workflow
 		}
 	}
 	if len(missing) > 0 {
-		s.announceSubscriptions(tx)
+		announceSubscriptions(tx)
 	}
 	return targets, nil
 }
 
-// unsubscribe makes the subscriptions due that a workflow needed before and does not need
+// dropSubscriptions makes the subscriptions due that a workflow needed before and does not need
 // any more. Other workflows may still need them.
-func (s *Store) unsubscribe(tx *transaction, workspaceID string, before, now []string) error {
+func dropSubscriptions(tx *transaction, workspaceID string, before, now []string) error {
 	gone := slices.DeleteFunc(slices.Clone(before), func(target string) bool { return slices.Contains(now, target) })
 	for _, target := range gone {
 		if err := tx.Do(`UPDATE subscriptions SET next_at = $1 WHERE target = $2 AND workspace_id = $3`, clock.Steady(), target, workspaceID); err != nil {
@@ -92,18 +99,18 @@ func (s *Store) unsubscribe(tx *transaction, workspaceID string, before, now []s
 		}
 	}
 	if len(gone) > 0 {
-		s.announceSubscriptions(tx)
+		announceSubscriptions(tx)
 	}
 	return nil
 }
 
-func (s *Store) announceSubscriptions(tx *transaction) {
-	tx.AfterCommit(func() { s.notify.SubscriptionDue(clock.Steady()) })
+func announceSubscriptions(tx *transaction) {
+	tx.AfterCommit(func() { tx.db.notify.SubscriptionDue(clock.Steady()) })
 }
 
 // DueSubscriptions implements subscription.Store.
-func (s *Store) DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) (due []subscription.Subscription, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Subscriptions) DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) (due []subscription.Subscription, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, `SELECT `+subscriptionColumns+` FROM `+s.nextSubscriptions()+` AND s.next_at <= $2 ORDER BY s.next_at LIMIT $4`,
 			[]any{node, now, subscriptionsPerWorkspace, limit}, scanSubscription)
 		return err
@@ -112,8 +119,8 @@ func (s *Store) DueSubscriptions(ctx context.Context, node string, now time.Time
 }
 
 // NextSubscription implements subscription.Store.
-func (s *Store) NextSubscription(ctx context.Context, node string, now time.Time) (next *time.Time, err error) {
-	err = s.read(ctx, func(c database.Conn) error {
+func (s Subscriptions) NextSubscription(ctx context.Context, node string, now time.Time) (next *time.Time, err error) {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT s.next_at FROM `+s.nextSubscriptions()+` ORDER BY s.next_at LIMIT 1`, []any{node, now, subscriptionsPerWorkspace},
 			func(r database.Row) error { return r.Scan(&next) })
 	})
@@ -123,20 +130,20 @@ func (s *Store) NextSubscription(ctx context.Context, node string, now time.Time
 // nextSubscriptions selects what a node can do next, as s: of each workspace the first
 // subscriptions that no node works on, and only as many as there is room for beside those
 // that a node does work on. The parameters are this node, the current time and that number.
-func (s *Store) nextSubscriptions() string {
+func (s Subscriptions) nextSubscriptions() string {
 	return `(SELECT *, row_number() OVER (PARTITION BY workspace_id ORDER BY free, next_at) AS place FROM
 		(SELECT *, CASE WHEN ` + s.isUnclaimed("$2", "$1") + ` THEN 1 ELSE 0 END AS free FROM subscriptions WHERE next_at IS NOT NULL) AS marked) AS s
 		WHERE s.free = 1 AND s.place <= $3`
 }
 
 // isUnclaimed returns the condition that no node works on a subscription.
-func (s *Store) isUnclaimed(now, self string) string {
-	return `(claimed_until IS NULL OR claimed_until <= ` + now + ` OR claimed_by <> ` + self + ` AND ` + s.queue.NodeIsGone("claimed_by", self) + `)`
+func (s Subscriptions) isUnclaimed(now, self string) string {
+	return `(claimed_until IS NULL OR claimed_until <= ` + now + ` OR claimed_by <> ` + self + ` AND ` + s.db.queue.NodeIsGone("claimed_by", self) + `)`
 }
 
 // ClaimSubscription implements subscription.Store.
-func (s *Store) ClaimSubscription(ctx context.Context, of subscription.Subscription, node string, now, until time.Time) (claimed bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Subscriptions) ClaimSubscription(ctx context.Context, of subscription.Subscription, node string, now, until time.Time) (claimed bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE subscriptions SET claimed_until = $1, claimed_by = $6 WHERE id = $2 AND workspace_id = $3 AND next_at = $4 AND `+s.isUnclaimed("$5", "$6"),
 			until, of.ID, of.WorkspaceID, *of.NextAt, now, node)
 		claimed = n == 1
@@ -146,8 +153,8 @@ func (s *Store) ClaimSubscription(ctx context.Context, of subscription.Subscript
 }
 
 // SubscriptionNeed implements subscription.Store.
-func (s *Store) SubscriptionNeed(ctx context.Context, of subscription.Subscription) (need subscription.Need, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Subscriptions) SubscriptionNeed(ctx context.Context, of subscription.Subscription) (need subscription.Need, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		need, err = subscriptionNeed(c, of)
 		return err
 	})
@@ -165,7 +172,7 @@ func subscriptionNeed(c database.Conn, of subscription.Subscription) (need subsc
 }
 
 // SaveSubscription implements subscription.Store.
-func (s *Store) SaveSubscription(ctx context.Context, of subscription.Subscription, was time.Time, ends bool) error {
+func (s Subscriptions) SaveSubscription(ctx context.Context, of subscription.Subscription, was time.Time, ends bool) error {
 	var errorAt, code, text any
 	if of.Error != nil {
 		errorAt, code, text = of.Error.At, of.Error.Code, Text(of.Error.Message)
@@ -178,19 +185,19 @@ func (s *Store) SaveSubscription(ctx context.Context, of subscription.Subscripti
 		set = `, claimed_by = NULL, claimed_until = NULL, next_at = CASE WHEN next_at = $12 THEN CAST($13 AS BIGINT) ELSE next_at END`
 		args = append(args, was, database.TimeOrNil(of.NextAt))
 	}
-	return s.write(ctx, func(tx *transaction) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		err := tx.Do(`UPDATE subscriptions SET token_hash = $1, sealed = $2, base_url = $3, registered = $4, expires_at = $5, failures = $6,
 			error_at = $7, error_code = $8, error_text = $9`+set+` WHERE id = $10 AND workspace_id = $11`, args...)
 		if ends {
-			s.announceSubscriptions(tx)
+			announceSubscriptions(tx)
 		}
 		return err
 	})
 }
 
 // DeleteSubscription implements subscription.Store.
-func (s *Store) DeleteSubscription(ctx context.Context, of subscription.Subscription, was time.Time) (deleted bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Subscriptions) DeleteSubscription(ctx context.Context, of subscription.Subscription, was time.Time) (deleted bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`DELETE FROM subscriptions WHERE id = $1 AND workspace_id = $2 AND next_at = $3
 			AND NOT EXISTS (SELECT 1 FROM triggers WHERE triggers.subscription = subscriptions.target)`, of.ID, of.WorkspaceID, was)
 		deleted = n == 1
@@ -200,8 +207,8 @@ func (s *Store) DeleteSubscription(ctx context.Context, of subscription.Subscrip
 }
 
 // SubscriptionByToken implements subscription.Store.
-func (s *Store) SubscriptionByToken(ctx context.Context, hash []byte) (found *subscription.Subscription, need subscription.Need, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Subscriptions) SubscriptionByToken(ctx context.Context, hash []byte) (found *subscription.Subscription, need subscription.Need, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.token_hash = $1`, []any{hash}, scanSubscription)
 		if err != nil || found == nil {
 			return err
@@ -214,7 +221,7 @@ func (s *Store) SubscriptionByToken(ctx context.Context, hash []byte) (found *su
 }
 
 // SubscriptionsFor implements subscription.Store.
-func (s *Store) SubscriptionsFor(ctx context.Context, workspaceID string, targets []string) (found []subscription.Subscription, err error) {
+func (s Subscriptions) SubscriptionsFor(ctx context.Context, workspaceID string, targets []string) (found []subscription.Subscription, err error) {
 	if len(targets) == 0 {
 		return nil, nil
 	}
@@ -222,7 +229,7 @@ func (s *Store) SubscriptionsFor(ctx context.Context, workspaceID string, target
 	for _, target := range targets {
 		args = append(args, target)
 	}
-	err = s.read(ctx, func(c database.Conn) (err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.workspace_id = $1 AND s.target IN (`+placeholders(2, len(targets))+`)`,
 			args, scanSubscription)
 		return err
@@ -231,19 +238,19 @@ func (s *Store) SubscriptionsFor(ctx context.Context, workspaceID string, target
 }
 
 // RecheckSubscriptions implements subscription.Store.
-func (s *Store) RecheckSubscriptions(ctx context.Context, baseURL string, at time.Time) error {
-	return s.write(ctx, func(tx *transaction) error {
-		s.announceSubscriptions(tx)
+func (s Subscriptions) RecheckSubscriptions(ctx context.Context, baseURL string, at time.Time) error {
+	return s.db.write(ctx, func(tx *transaction) error {
+		announceSubscriptions(tx)
 		return tx.Do(`UPDATE subscriptions SET next_at = $1 WHERE sealed IS NOT NULL AND base_url <> $2`, at, baseURL)
 	})
 }
 
 // recheckSubscriptions makes the subscriptions with a connection due that has changed, since
 // the service may accept now what it has not before, or the account may be another one.
-func (s *Store) recheckSubscriptions(tx *transaction, workspaceID, connectionID string) error {
+func recheckSubscriptions(tx *transaction, workspaceID, connectionID string) error {
 	n, err := tx.Exec(`UPDATE subscriptions SET next_at = $1 WHERE connection_id = $2 AND workspace_id = $3`, clock.Steady(), connectionID, workspaceID)
 	if n > 0 {
-		s.announceSubscriptions(tx)
+		announceSubscriptions(tx)
 	}
 	return err
 }

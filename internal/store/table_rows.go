@@ -215,38 +215,38 @@ func importTableRows(tx *transaction, scope table.Scope, op table.Import) (done 
 }
 
 // InsertRow implements table.Store.
-func (s *Store) InsertRow(ctx context.Context, scope table.Scope, op table.Insert) (table.Row, error) {
-	return inTransaction(ctx, s, scope, op, insertRow)
+func (s Tables) InsertRow(ctx context.Context, scope table.Scope, op table.Insert) (table.Row, error) {
+	return inTransaction(ctx, s.db, scope, op, insertRow)
 }
 
 // UpsertRow implements table.Store.
-func (s *Store) UpsertRow(ctx context.Context, scope table.Scope, op table.Upsert) (table.Upserted, error) {
-	return inTransaction(ctx, s, scope, op, upsertRow)
+func (s Tables) UpsertRow(ctx context.Context, scope table.Scope, op table.Upsert) (table.Upserted, error) {
+	return inTransaction(ctx, s.db, scope, op, upsertRow)
 }
 
 // UpdateRows implements table.Store.
-func (s *Store) UpdateRows(ctx context.Context, scope table.Scope, op table.Update) ([]table.Row, error) {
-	return inTransaction(ctx, s, scope, op, updateRows)
+func (s Tables) UpdateRows(ctx context.Context, scope table.Scope, op table.Update) ([]table.Row, error) {
+	return inTransaction(ctx, s.db, scope, op, updateRows)
 }
 
 // DeleteRows implements table.Store.
-func (s *Store) DeleteRows(ctx context.Context, scope table.Scope, op table.Delete) (int, error) {
-	return inTransaction(ctx, s, scope, op, deleteRows)
+func (s Tables) DeleteRows(ctx context.Context, scope table.Scope, op table.Delete) (int, error) {
+	return inTransaction(ctx, s.db, scope, op, deleteRows)
 }
 
 // IncrementRow implements table.Store.
-func (s *Store) IncrementRow(ctx context.Context, scope table.Scope, op table.Increment) (table.Row, error) {
-	return inTransaction(ctx, s, scope, op, incrementRow)
+func (s Tables) IncrementRow(ctx context.Context, scope table.Scope, op table.Increment) (table.Row, error) {
+	return inTransaction(ctx, s.db, scope, op, incrementRow)
 }
 
 // ImportRows implements table.Store.
-func (s *Store) ImportRows(ctx context.Context, scope table.Scope, op table.Import) (table.Imported, error) {
-	return inTransaction(ctx, s, scope, op, importTableRows)
+func (s Tables) ImportRows(ctx context.Context, scope table.Scope, op table.Import) (table.Imported, error) {
+	return inTransaction(ctx, s.db, scope, op, importTableRows)
 }
 
 // inTransaction performs an operation in a transaction of its own.
-func inTransaction[S, Op, Result any](ctx context.Context, s *Store, scope S, op Op, perform func(*transaction, S, Op) (Result, error)) (result Result, err error) {
-	err = s.write(ctx, func(tx *transaction) (err error) {
+func inTransaction[S, Op, Result any](ctx context.Context, db *DB, scope S, op Op, perform func(*transaction, S, Op) (Result, error)) (result Result, err error) {
+	err = db.write(ctx, func(tx *transaction) (err error) {
 		result, err = perform(tx, scope, op)
 		return err
 	})
@@ -258,11 +258,11 @@ func inTransaction[S, Op, Result any](ctx context.Context, s *Store, scope S, op
 }
 
 // GetRow implements table.Store.
-func (s *Store) GetRow(ctx context.Context, scope table.Scope, op table.Get) (found *table.Row, err error) {
+func (s Tables) GetRow(ctx context.Context, scope table.Scope, op table.Get) (found *table.Row, err error) {
 	if err := op.Check(); err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(c database.Conn) error {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		found = nil
 		t, err := readTable(c, scope)
 		if err != nil {
@@ -285,9 +285,9 @@ func readTable(c database.Conn, scope table.Scope) (table.Table, error) {
 }
 
 // FindRows implements table.Store.
-func (s *Store) FindRows(ctx context.Context, scope table.Scope, op table.Find) (found table.Found, err error) {
+func (s Tables) FindRows(ctx context.Context, scope table.Scope, op table.Find) (found table.Found, err error) {
 	var read examined
-	err = s.read(ctx, func(c database.Conn) error {
+	err = s.db.read(ctx, func(c database.Conn) error {
 		found, read = table.Found{Rows: []table.Row{}}, examined{}
 		t, err := readTable(c, scope)
 		if err != nil {

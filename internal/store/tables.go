@@ -26,9 +26,9 @@ type Table struct {
 	NotExported, Cluster string
 }
 
-// Tables returns everything that an installation contains. The tests of the
+// Exported returns everything that an installation contains. The tests of the
 // databases fail for a table or column that is neither here nor in LeftOut.
-func Tables() []Table {
+func Exported() []Table {
 	return slices.Concat(workspaceTables(), workflowTables(), runTables(), eventTables(), stateTables(), fileTables())
 }
 
@@ -209,7 +209,7 @@ func (t Table) Columns() []archive.Column {
 // Archived returns the sections of an archive: the tables, and the bytes of files.
 func Archived() []archive.Table {
 	var tables []archive.Table
-	for _, t := range Tables() {
+	for _, t := range Exported() {
 		tables = append(tables, archive.Table{Name: t.Name, Columns: t.Columns()})
 	}
 	return slices.Insert(tables, fileBytesAt, fileBytesTable())

@@ -3,6 +3,8 @@ package store
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // Text returns a text in the form that every database can store: valid UTF-8
@@ -13,4 +15,9 @@ func Text(text string) string {
 		return text
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+func scanText(r database.Row) (text string, err error) {
+	err = r.Scan(&text)
+	return text, err
 }

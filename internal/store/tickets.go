@@ -2,18 +2,16 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 )
 
 // InsertTicket implements account.Store.
-func (s *Store) InsertTicket(ctx context.Context, t account.Ticket, entries ...audit.Entry) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Accounts) InsertTicket(ctx context.Context, t account.Ticket, entries ...audit.Entry) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		if err := tx.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
 			t.Hash, string(t.Kind), t.UserID, t.CreatedAt, t.ExpiresAt); err != nil {
 			return err
@@ -22,23 +20,10 @@ func (s *Store) InsertTicket(ctx context.Context, t account.Ticket, entries ...a
 	})
 }
 
-// Probe commits a transaction that changes nothing. It returns when the disk has
-// accepted the commit.
-func (s *Store) Probe(ctx context.Context) error {
-	hash := []byte("probe " + rand.Text())
-	return s.write(ctx, func(tx *transaction) error {
-		now := clock.Now()
-		if err := tx.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, 'probe', '', $2, $2)`, hash, now); err != nil {
-			return err
-		}
-		return tx.Do(`DELETE FROM tickets WHERE hash = $1`, hash)
-	})
-}
-
 // TicketByHash implements account.Store.
-func (s *Store) TicketByHash(ctx context.Context, kind account.TicketKind, hash []byte, now time.Time) (*account.Ticket, error) {
+func (s Accounts) TicketByHash(ctx context.Context, kind account.TicketKind, hash []byte, now time.Time) (*account.Ticket, error) {
 	var found *account.Ticket
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT hash, kind, user_id, created_at, expires_at FROM tickets WHERE hash = $1 AND kind = $2 AND expires_at > $3`,
 			[]any{hash, string(kind), now}, func(r database.Row) (t account.Ticket, err error) {
 				err = r.Scan(&t.Hash, (*string)(&t.Kind), &t.UserID, &t.CreatedAt, &t.ExpiresAt)
@@ -55,7 +40,7 @@ func consumeTicket(tx *transaction, kind account.TicketKind, hash []byte, now ti
 }
 
 // CreateFirstOwner implements account.Store.
-func (s *Store) CreateFirstOwner(ctx context.Context, hash []byte, now time.Time, owner account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
+func (s Accounts) CreateFirstOwner(ctx context.Context, hash []byte, now time.Time, owner account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: n.WorkspaceID}); err != nil {
 			return false, err
@@ -74,7 +59,7 @@ func (s *Store) CreateFirstOwner(ctx context.Context, hash []byte, now time.Time
 }
 
 // ResetPassword implements account.Store.
-func (s *Store) ResetPassword(ctx context.Context, hash []byte, now time.Time, user account.User, n account.NewSession, entry audit.Entry) (bool, error) {
+func (s Accounts) ResetPassword(ctx context.Context, hash []byte, now time.Time, user account.User, n account.NewSession, entry audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		ok, err := oneRow(tx.Exec(`UPDATE users SET password = $1, identity = NULL, seen_at = $2 WHERE id = $3`, user.Password, n.CreatedAt, user.ID))
 		if err != nil || !ok {

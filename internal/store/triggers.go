@@ -16,16 +16,23 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
+// Triggers implements the stores of package trigger.
+type Triggers struct {
+	db *DB
+	workspaceReader
+	triggerPoller
+}
+
 // updateTriggers updates the rows of a workflow's triggers to match its
 // definition. An unchanged trigger keeps its schedule and state; one that becomes
 // active starts afresh, since what happened in the meantime must not start runs.
-func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []workflow.Armed) error {
+func updateTriggers(tx *transaction, w workflow.Workflow, armed []workflow.Armed) error {
 	tx.queue.SubscribersChanged(w.WorkspaceID)
 	before, err := subscriptionsOf(tx, w.ID)
 	if err != nil {
 		return err
 	}
-	now, err := s.subscribe(tx, w, armed, before)
+	now, err := addSubscriptions(tx, w, armed, before)
 	if err != nil {
 		return err
 	}
@@ -52,10 +59,10 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 			return err
 		}
 		if t.NextAt != nil {
-			tx.AfterCommit(func() { s.notify.Scheduled(t.Type, *t.NextAt) })
+			tx.AfterCommit(func() { tx.db.notify.Scheduled(t.Type, *t.NextAt) })
 		}
 	}
-	return s.unsubscribe(tx, w.WorkspaceID, before, slices.Collect(maps.Values(now)))
+	return dropSubscriptions(tx, w.WorkspaceID, before, slices.Collect(maps.Values(now)))
 }
 
 // triggerTables are the tables with rows of triggers, beside their recorded calls.
@@ -82,7 +89,7 @@ func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) 
 }
 
 // deleteTriggers deletes all rows of a workflow's triggers.
-func (s *Store) deleteTriggers(tx *transaction, w workflow.Workflow) error {
+func deleteTriggers(tx *transaction, w workflow.Workflow) error {
 	before, err := subscriptionsOf(tx, w.ID)
 	if err != nil {
 		return err
@@ -90,7 +97,7 @@ func (s *Store) deleteTriggers(tx *transaction, w workflow.Workflow) error {
 	if err := deleteTriggerRows(tx, `WHERE workflow_id = $1`, w.ID); err != nil {
 		return err
 	}
-	return s.unsubscribe(tx, w.WorkspaceID, before, nil)
+	return dropSubscriptions(tx, w.WorkspaceID, before, nil)
 }
 
 // fire updates the trigger that starts a run, or returns an error if it may not.
@@ -142,23 +149,6 @@ func execOne(tx *transaction, statement string, args ...any) error {
 	return err
 }
 
-// claimTriggerKey records the idempotency key of a call, or returns the run that
-// used it before.
-func claimTriggerKey(tx *transaction, r run.Run, f run.Fire) error {
-	n, err := tx.Exec(`INSERT INTO trigger_keys (workflow_id, trigger_id, hash, run_id, expires_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (workflow_id, trigger_id, hash) DO UPDATE SET run_id = excluded.run_id, expires_at = excluded.expires_at
-		WHERE trigger_keys.expires_at <= $6`, r.WorkflowID, r.Trigger.ID, f.Dedupe.Hash, r.ID, f.Dedupe.Until, f.At)
-	if err != nil || n == 1 {
-		return err
-	}
-	first, err := database.One(tx, `SELECT run_id FROM trigger_keys WHERE workflow_id = $1 AND trigger_id = $2 AND hash = $3`,
-		[]any{r.WorkflowID, r.Trigger.ID, f.Dedupe.Hash}, scanText)
-	if err != nil || first == nil {
-		return err
-	}
-	return &run.DuplicateError{RunID: *first}
-}
-
 const triggerColumns = `t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.version, t.active, t.next_at, t.fired_at, t.run_id,
 	t.error_at, t.error_code, t.error_text, t.failures, t.not_fired_at, t.not_fired_code, t.not_fired_text, t.token, t.state, t.subscription`
 
@@ -193,9 +183,9 @@ func scanTriggerAnd(r database.Row, more ...any) (trigger.Trigger, error) {
 }
 
 // Triggers implements trigger.Store.
-func (s *Store) Triggers(ctx context.Context, workspaceID, workflowID string) ([]trigger.Trigger, error) {
+func (s Triggers) Triggers(ctx context.Context, workspaceID, workflowID string) ([]trigger.Trigger, error) {
 	var found []trigger.Trigger
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, scanTrigger)
 		return err
 	})
@@ -203,9 +193,9 @@ func (s *Store) Triggers(ctx context.Context, workspaceID, workflowID string) ([
 }
 
 // TriggerByToken implements trigger.Store.
-func (s *Store) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigger, error) {
+func (s Triggers) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigger, error) {
 	var found *trigger.Trigger
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, scanTrigger)
 		return err
 	})
@@ -213,9 +203,9 @@ func (s *Store) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigg
 }
 
 // DueTriggers implements trigger.Store.
-func (s *Store) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
+func (s Triggers) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
 	var due []trigger.Trigger
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 AND `+knownTrigger(3)+` ORDER BY t.next_at LIMIT $4`,
 			[]any{kind, now, release.Known(), limit}, scanTrigger)
 		return err
@@ -224,9 +214,9 @@ func (s *Store) DueTriggers(ctx context.Context, kind string, now time.Time, lim
 }
 
 // NextTrigger implements trigger.Store.
-func (s *Store) NextTrigger(ctx context.Context, kind string) (*time.Time, error) {
+func (s Triggers) NextTrigger(ctx context.Context, kind string) (*time.Time, error) {
 	var next *time.Time
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT t.next_at FROM triggers t WHERE t.type = $1 AND t.next_at IS NOT NULL AND `+knownTrigger(2)+` ORDER BY t.next_at LIMIT 1`,
 			[]any{kind, release.Known()}, func(r database.Row) error { return r.Scan(&next) })
 	})
@@ -234,17 +224,17 @@ func (s *Store) NextTrigger(ctx context.Context, kind string) (*time.Time, error
 }
 
 // MoveTrigger implements trigger.Store.
-func (s *Store) MoveTrigger(ctx context.Context, m trigger.Move) (bool, error) {
+func (s Triggers) MoveTrigger(ctx context.Context, m trigger.Move) (bool, error) {
 	moved := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		var err error
-		moved, err = s.moveTrigger(tx, m)
+		moved, err = moveTrigger(tx, m)
 		return err
 	})
 	return moved, err
 }
 
-func (s *Store) moveTrigger(tx *transaction, m trigger.Move) (bool, error) {
+func moveTrigger(tx *transaction, m trigger.Move) (bool, error) {
 	t := m.Of
 	next, args := `, next_at = $6`, []any{m.Failures, t.WorkflowID, t.ID, t.WorkspaceID, database.TimeOrNil(t.NextAt), database.TimeOrNil(m.Next)}
 	switch {
@@ -264,7 +254,7 @@ func (s *Store) moveTrigger(tx *transaction, m trigger.Move) (bool, error) {
 		}
 	}
 	if m.Next != nil {
-		tx.AfterCommit(func() { s.notify.Scheduled(t.Type, *m.Next) })
+		tx.AfterCommit(func() { tx.db.notify.Scheduled(t.Type, *m.Next) })
 	}
 	return true, noteTrigger(tx, t, m.Error, m.NotFired)
 }
@@ -280,21 +270,24 @@ func endPoll(next, again int) string {
 	return fmt.Sprintf(`, next_at = CASE WHEN poll_again THEN CAST($%d AS BIGINT) ELSE CAST($%d AS BIGINT) END, polling = FALSE, poll_again = FALSE`, again, next)
 }
 
+// triggerPoller makes triggers poll, for triggers and for subscriptions.
+type triggerPoller struct{ db *DB }
+
 // PollNow implements trigger.Store.
-func (s *Store) PollNow(ctx context.Context, t trigger.Trigger, at time.Time) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s triggerPoller) PollNow(ctx context.Context, t trigger.Trigger, at time.Time) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE triggers SET poll_again = polling, next_at = CASE WHEN polling OR next_at < $1 THEN next_at ELSE $1 END
 			WHERE workflow_id = $2 AND trigger_id = $3 AND workspace_id = $4 AND active = $5 AND next_at IS NOT NULL`, at, t.WorkflowID, t.ID, t.WorkspaceID, true)
 		if n == 1 {
-			tx.AfterCommit(func() { s.notify.Scheduled(t.Type, at) })
+			tx.AfterCommit(func() { s.db.notify.Scheduled(t.Type, at) })
 		}
 		return err
 	})
 }
 
 // NoteTrigger implements trigger.Store.
-func (s *Store) NoteTrigger(ctx context.Context, t trigger.Trigger, failed, notFired *trigger.Note) error {
-	return s.write(ctx, func(tx *transaction) error { return noteTrigger(tx, t, failed, notFired) })
+func (s Triggers) NoteTrigger(ctx context.Context, t trigger.Trigger, failed, notFired *trigger.Note) error {
+	return s.db.write(ctx, func(tx *transaction) error { return noteTrigger(tx, t, failed, notFired) })
 }
 
 // noteTrigger records why a trigger failed or did not fire.

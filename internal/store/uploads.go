@@ -17,8 +17,8 @@ func scanUpload(r database.Row) (u file.Upload, err error) {
 }
 
 // InsertUpload implements file.UploadStore.
-func (s *Store) InsertUpload(ctx context.Context, u file.Upload, check func(have file.Usage, uploads int) error) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Files) InsertUpload(ctx context.Context, u file.Upload, check func(have file.Usage, uploads int) error) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		have, err := lockFiles(tx, u.WorkspaceID)
 		if err != nil {
 			return err
@@ -43,8 +43,8 @@ func addUploading(tx *transaction, workspaceID string, bytes int64) error {
 }
 
 // Upload implements file.UploadStore.
-func (s *Store) Upload(ctx context.Context, workspaceID, id string, now time.Time) (found *file.Upload, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Files) Upload(ctx context.Context, workspaceID, id string, now time.Time) (found *file.Upload, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT `+uploadColumns+` FROM uploads WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, []any{id, workspaceID, now}, scanUpload)
 		return err
 	})
@@ -52,8 +52,8 @@ func (s *Store) Upload(ctx context.Context, workspaceID, id string, now time.Tim
 }
 
 // AddPart implements file.UploadStore.
-func (s *Store) AddPart(ctx context.Context, workspaceID, id string, p file.Part, now time.Time) (added bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Files) AddPart(ctx context.Context, workspaceID, id string, p file.Part, now time.Time) (added bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE uploads SET received = received + $3 WHERE id = $1 AND workspace_id = $2 AND received = $4 AND received + $3 <= size AND expires_at > $5`,
 			id, workspaceID, p.Size, p.Start, now)
 		if added = n == 1; err != nil {
@@ -68,8 +68,8 @@ func (s *Store) AddPart(ctx context.Context, workspaceID, id string, p file.Part
 }
 
 // Parts implements file.UploadStore.
-func (s *Store) Parts(ctx context.Context, id string) (parts []file.Part, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
+func (s Files) Parts(ctx context.Context, id string) (parts []file.Part, err error) {
+	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		parts, err = partsOf(c, id)
 		return err
 	})
@@ -84,8 +84,8 @@ func partsOf(c database.Conn, id string) ([]file.Part, error) {
 }
 
 // CompleteUpload implements file.UploadStore.
-func (s *Store) CompleteUpload(ctx context.Context, r file.Recording, entry audit.Entry) (recorded *file.File, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Files) CompleteUpload(ctx context.Context, r file.Recording, entry audit.Entry) (recorded *file.File, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		recorded = nil
 		if _, err := lockFiles(tx, r.File.WorkspaceID); err != nil {
 			return err
@@ -105,8 +105,8 @@ func (s *Store) CompleteUpload(ctx context.Context, r file.Recording, entry audi
 }
 
 // DeleteUpload implements file.UploadStore.
-func (s *Store) DeleteUpload(ctx context.Context, workspaceID, id string) (deleted bool, err error) {
-	err = s.write(ctx, func(tx *transaction) (err error) {
+func (s Files) DeleteUpload(ctx context.Context, workspaceID, id string) (deleted bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) (err error) {
 		if _, err := lockFiles(tx, workspaceID); err != nil {
 			return err
 		}
@@ -139,8 +139,8 @@ func removeUpload(tx *transaction, workspaceID, id string) (bool, error) {
 }
 
 // SweepUploads implements file.SweepStore.
-func (s *Store) SweepUploads(ctx context.Context, now time.Time) (removed bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
+func (s Files) SweepUploads(ctx context.Context, now time.Time) (removed bool, err error) {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		removed = false
 		type expired struct{ id, workspace string }
 		old, err := database.One(tx, `SELECT id, workspace_id FROM uploads WHERE expires_at <= $1 ORDER BY expires_at LIMIT 1`, []any{now}, func(r database.Row) (e expired, err error) {

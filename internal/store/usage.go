@@ -12,9 +12,12 @@ import (
 	"github.com/stepmill/stepmill/internal/usage"
 )
 
+// Usage implements usage.Store.
+type Usage struct{ db *DB }
+
 // AddUsage implements usage.Store.
-func (s *Store) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) error {
-	return s.write(ctx, func(tx *transaction) error {
+func (s Usage) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) error {
+	return s.db.write(ctx, func(tx *transaction) error {
 		byWorkspace := func(a, b usage.Key) int {
 			return cmp.Or(strings.Compare(a.WorkspaceID, b.WorkspaceID), strings.Compare(a.Date, b.Date))
 		}
@@ -36,9 +39,9 @@ func (s *Store) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) er
 }
 
 // UsageDays implements usage.Store.
-func (s *Store) UsageDays(ctx context.Context, workspaceID, since string) ([]usage.Day, error) {
+func (s Usage) UsageDays(ctx context.Context, workspaceID, since string) ([]usage.Day, error) {
 	var days []usage.Day
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		days, err = database.List(c, `SELECT date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled FROM usage
 			WHERE workspace_id = $1 AND date >= $2 ORDER BY date DESC`, []any{workspaceID, since}, func(r database.Row) (d usage.Day, err error) {
 			err = r.Scan(&d.Date, &d.Requests, &d.RunsStarted, &d.RunsSucceeded, &d.RunsFailed, &d.RunsCancelled)
@@ -50,9 +53,9 @@ func (s *Store) UsageDays(ctx context.Context, workspaceID, since string) ([]usa
 }
 
 // UsageCurrent implements usage.Store.
-func (s *Store) UsageCurrent(ctx context.Context, workspaceID string) (usage.Current, error) {
+func (s Usage) UsageCurrent(ctx context.Context, workspaceID string) (usage.Current, error) {
 	var now usage.Current
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		if err := currentState(c, workspaceID, &now); err != nil {
 			return err
 		}

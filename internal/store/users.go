@@ -11,14 +11,21 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
+// Accounts implements account.Store: users, sessions, members, invitations and sign-in links.
+type Accounts struct {
+	db *DB
+	workspaceReader
+	auditWriter
+}
+
 // errConditionFailed rolls a transaction back when one of its conditions does not
 // hold.
 var errConditionFailed = errors.New("a condition of the transaction does not hold")
 
 // writeIf runs fn in a transaction. If fn returns false, it rolls the transaction
 // back and returns false.
-func (s *Store) writeIf(ctx context.Context, fn func(*transaction) (bool, error)) (bool, error) {
-	err := s.write(ctx, func(tx *transaction) error {
+func (s Accounts) writeIf(ctx context.Context, fn func(*transaction) (bool, error)) (bool, error) {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		ok, err := fn(tx)
 		if err == nil && !ok {
 			err = errConditionFailed
@@ -35,9 +42,9 @@ func (s *Store) writeIf(ctx context.Context, fn func(*transaction) (bool, error)
 func oneRow(n int64, err error) (bool, error) { return n == 1, err }
 
 // HasUsers implements account.Store.
-func (s *Store) HasUsers(ctx context.Context) (bool, error) {
+func (s Accounts) HasUsers(ctx context.Context) (bool, error) {
 	n := 0
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		n, err = database.Number(c, `SELECT 1 FROM users LIMIT 1`)
 		return err
 	})
@@ -59,9 +66,9 @@ func scanUser(r database.Row) (u account.User, err error) {
 }
 
 // Users implements account.Store.
-func (s *Store) Users(ctx context.Context, page paging.Request) (paging.Page[account.User], error) {
+func (s Accounts) Users(ctx context.Context, page paging.Request) (paging.Page[account.User], error) {
 	var found []account.User
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectUser+`WHERE u.id < $1 ORDER BY u.id DESC LIMIT $2`, []any{before(page.After), page.Limit + 1}, scanUser)
 		return err
 	})
@@ -69,22 +76,22 @@ func (s *Store) Users(ctx context.Context, page paging.Request) (paging.Page[acc
 }
 
 // User implements account.Store.
-func (s *Store) User(ctx context.Context, id string) (*account.User, error) {
+func (s Accounts) User(ctx context.Context, id string) (*account.User, error) {
 	return s.oneUser(ctx, `WHERE u.id = $1`, id)
 }
 
 // UserByEmail implements account.Store.
-func (s *Store) UserByEmail(ctx context.Context, email string) (*account.User, error) {
+func (s Accounts) UserByEmail(ctx context.Context, email string) (*account.User, error) {
 	return s.oneUser(ctx, `WHERE u.email = $1`, email)
 }
 
 // UserByIdentity implements account.Store.
-func (s *Store) UserByIdentity(ctx context.Context, identity string) (*account.User, error) {
+func (s Accounts) UserByIdentity(ctx context.Context, identity string) (*account.User, error) {
 	return s.oneUser(ctx, `WHERE u.identity = $1`, identity)
 }
 
 // BindIdentity implements account.Store.
-func (s *Store) BindIdentity(ctx context.Context, user account.User, was string, join *account.Membership, entries ...audit.Entry) (bool, error) {
+func (s Accounts) BindIdentity(ctx context.Context, user account.User, was string, join *account.Membership, entries ...audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if join != nil {
 			if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: join.Workspace.ID}); err != nil {
@@ -119,9 +126,9 @@ func endAccess(tx *transaction, userID, keepSession string) error {
 	return tx.Do(`DELETE FROM tickets WHERE user_id = $1`, userID)
 }
 
-func (s *Store) oneUser(ctx context.Context, where, arg string) (*account.User, error) {
+func (s Accounts) oneUser(ctx context.Context, where, arg string) (*account.User, error) {
 	var found *account.User
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectUser+where, []any{arg}, scanUser)
 		return err
 	})
@@ -142,7 +149,7 @@ func lockUser(tx *transaction, userID string) (bool, error) {
 }
 
 // RenameUser implements account.Store.
-func (s *Store) RenameUser(ctx context.Context, id, name string, entry audit.Entry) (bool, error) {
+func (s Accounts) RenameUser(ctx context.Context, id, name string, entry audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if ok, err := oneRow(tx.Exec(`UPDATE users SET name = $1 WHERE id = $2`, name, id)); err != nil || !ok {
 			return false, err
@@ -152,7 +159,7 @@ func (s *Store) RenameUser(ctx context.Context, id, name string, entry audit.Ent
 }
 
 // ChangePassword implements account.Store.
-func (s *Store) ChangePassword(ctx context.Context, user account.User, was, keep string, entry audit.Entry) (bool, error) {
+func (s Accounts) ChangePassword(ctx context.Context, user account.User, was, keep string, entry audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
 		if ok, err := oneRow(tx.Exec(`UPDATE users SET password = $1 WHERE id = $2 AND password = $3`, user.Password, user.ID, was)); err != nil || !ok {
 			return false, err
@@ -165,9 +172,9 @@ func (s *Store) ChangePassword(ctx context.Context, user account.User, was, keep
 }
 
 // Memberships implements account.Store.
-func (s *Store) Memberships(ctx context.Context, userID string) ([]account.Membership, error) {
+func (s Accounts) Memberships(ctx context.Context, userID string) ([]account.Membership, error) {
 	var found []account.Membership
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT m.role, `+workspaceColumns+` FROM members m JOIN workspaces w ON w.id = m.workspace_id
 			LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE m.user_id = $1 ORDER BY m.joined_at, m.workspace_id`,
 			[]any{userID}, func(r database.Row) (m account.Membership, err error) {

@@ -12,6 +12,9 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
+// Webhooks implements webhook.Store and webhook.Outbox.
+type Webhooks struct{ db *DB }
+
 const selectWebhook = `SELECT id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint,
 	old_secret, old_until, failing_since, created_at, updated_at FROM webhooks `
 
@@ -46,9 +49,9 @@ func hasWorkflow(tx *transaction, w webhook.Webhook) (bool, error) {
 }
 
 // InsertWebhook implements webhook.Store.
-func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int, entry audit.Entry) (webhook.Outcome, error) {
+func (s Webhooks) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int, entry audit.Entry) (webhook.Outcome, error) {
 	var outcome webhook.Outcome
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		outcome = webhook.Done // the transaction may be retried
 		known, err := hasWorkflow(tx, w)
 		if err != nil {
@@ -83,9 +86,9 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 }
 
 // Webhook implements webhook.Store.
-func (s *Store) Webhook(ctx context.Context, workspaceID, id string) (*webhook.Webhook, error) {
+func (s Webhooks) Webhook(ctx context.Context, workspaceID, id string) (*webhook.Webhook, error) {
 	var found *webhook.Webhook
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, selectWebhook+`WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{id, workspaceID}, scanWebhook)
 		return err
 	})
@@ -93,9 +96,9 @@ func (s *Store) Webhook(ctx context.Context, workspaceID, id string) (*webhook.W
 }
 
 // Webhooks implements webhook.Store.
-func (s *Store) Webhooks(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[webhook.Webhook], error) {
+func (s Webhooks) Webhooks(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[webhook.Webhook], error) {
 	var found []webhook.Webhook
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
 			[]any{workspaceID, before(page.After), page.Limit + 1}, scanWebhook)
 		return err
@@ -104,9 +107,9 @@ func (s *Store) Webhooks(ctx context.Context, workspaceID string, page paging.Re
 }
 
 // UpdateWebhook implements webhook.Store.
-func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.Time, entry audit.Entry) (webhook.Outcome, error) {
+func (s Webhooks) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.Time, entry audit.Entry) (webhook.Outcome, error) {
 	var outcome webhook.Outcome
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		outcome = webhook.Done // the transaction may be retried
 		known, err := hasWorkflow(tx, w)
 		if err != nil {
@@ -149,9 +152,9 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 }
 
 // DeleteWebhook implements webhook.Store.
-func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
+func (s Webhooks) DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 			return err
 		}

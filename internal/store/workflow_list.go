@@ -11,7 +11,7 @@ import (
 )
 
 // Workflows implements workflow.Store.
-func (s *Store) Workflows(ctx context.Context, workspaceID string, filter workflow.Filter, page paging.Request) (paging.Page[workflow.Item], error) {
+func (s Workflows) Workflows(ctx context.Context, workspaceID string, filter workflow.Filter, page paging.Request) (paging.Page[workflow.Item], error) {
 	// Without a search every row is part of the page.
 	maxRows, description := page.Limit+1, "NULL AS description"
 	if !filter.Words.IsZero() {
@@ -25,7 +25,7 @@ func (s *Store) Workflows(ctx context.Context, workspaceID string, filter workfl
 		args = append(args, string(filter.State))
 	}
 	var found paging.Page[workflow.Item]
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = scanPage(c, statement+` ORDER BY id DESC LIMIT $3`, args, page.Limit, func(i workflow.Item) string { return i.ID },
 			func(r database.Row) (workflow.Item, bool, error) {
 				item, entry, err := scanWorkflowItem(r)
@@ -39,9 +39,9 @@ func (s *Store) Workflows(ctx context.Context, workspaceID string, filter workfl
 // SearchWorkflows implements workflow.Store. Databases disagree on case beyond
 // ASCII, so the rows are matched here: all of a workspace, at most 10,000 in any
 // plan. The conformance suite logs how long that takes.
-func (s *Store) SearchWorkflows(ctx context.Context, workspaceID string, query search.Query, limit int) ([]workflow.Item, error) {
+func (s Workflows) SearchWorkflows(ctx context.Context, workspaceID string, query search.Query, limit int) ([]workflow.Item, error) {
 	var best *search.Best[workflow.Item]
-	err := s.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) error {
 		best = search.NewBest[workflow.Item](limit)
 		return c.Query(`SELECT id, name, state, created_at, updated_at, description FROM workflows
 			WHERE workspace_id = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2`,

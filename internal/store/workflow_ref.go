@@ -47,22 +47,22 @@ func (c *workflowRefs) remove(key refKey) {
 
 // CachedWorkflowRef implements run.Store. Only active workflows are cached, so a
 // run is never rejected because of a stale entry.
-func (s *Store) CachedWorkflowRef(ctx context.Context, workspaceID, workflowID string) (*run.WorkflowRef, error) {
+func (s Runs) CachedWorkflowRef(ctx context.Context, workspaceID, workflowID string) (*run.WorkflowRef, error) {
 	key := refKey{workspaceID, workflowID}
-	if ref, ok := s.workflowRefs.get(key); ok {
+	if ref, ok := s.db.workflowRefs.get(key); ok {
 		return &ref, nil
 	}
 	ref, err := s.WorkflowRef(ctx, workspaceID, workflowID)
 	if err == nil && ref != nil && ref.State == workflow.Active && !nested(ctx) {
-		s.workflowRefs.put(key, *ref)
+		s.db.workflowRefs.put(key, *ref)
 	}
 	return ref, err
 }
 
 // WorkflowRef implements run.Store.
-func (s *Store) WorkflowRef(ctx context.Context, workspaceID, workflowID string) (*run.WorkflowRef, error) {
+func (s Runs) WorkflowRef(ctx context.Context, workspaceID, workflowID string) (*run.WorkflowRef, error) {
 	var ref *run.WorkflowRef
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		ref, err = database.One(c, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
 			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{workflowID, workspaceID},
 			func(r database.Row) (h run.WorkflowRef, err error) {
@@ -85,7 +85,7 @@ func refArgs(start run.Start) []any {
 
 // expectRef makes the transaction fail with ErrUnexpected if the workflow of a
 // run has changed.
-func (s *Store) expectRef(tx *transaction, start run.Start) error {
+func expectRef(tx *transaction, start run.Start) error {
 	if err := lockRef(tx, start); err != nil {
 		return err
 	}
@@ -93,26 +93,26 @@ func (s *Store) expectRef(tx *transaction, start run.Start) error {
 }
 
 // sameRef reports whether the workflow of a run is unchanged.
-func (s *Store) sameRef(tx *transaction, start run.Start) (bool, error) {
+func sameRef(tx *transaction, start run.Start) (bool, error) {
 	if err := lockRef(tx, start); err != nil {
 		return false, err
 	}
 	unchanged, err := database.Number(tx, `SELECT count(*) `+refUnchanged, refArgs(start)...)
 	if unchanged == 0 {
-		s.workflowRefs.remove(refKey{start.Run.WorkspaceID, start.Run.WorkflowID})
+		tx.db.workflowRefs.remove(refKey{start.Run.WorkspaceID, start.Run.WorkflowID})
 	}
 	return unchanged == 1, err
 }
 
 // sameRefs is sameRef for several runs of one workflow. They were decided on one
 // after the other, so it also checks that all used the same revision and plan.
-func (s *Store) sameRefs(tx *transaction, starts []run.Start) (bool, error) {
+func sameRefs(tx *transaction, starts []run.Start) (bool, error) {
 	first := starts[0]
 	if slices.ContainsFunc(starts, func(o run.Start) bool { return o.Revision != first.Revision || o.Plan != first.Plan }) {
-		s.workflowRefs.remove(refKey{first.Run.WorkspaceID, first.Run.WorkflowID})
+		tx.db.workflowRefs.remove(refKey{first.Run.WorkspaceID, first.Run.WorkflowID})
 		return false, nil
 	}
-	return s.sameRef(tx, first)
+	return sameRef(tx, first)
 }
 
 func lockRef(tx *transaction, start run.Start) error {

@@ -15,8 +15,15 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
+// Workflows implements workflow.Store and workflow.Definitions.
+type Workflows struct {
+	db *DB
+	definitionReader
+	fileReader
+}
+
 // InsertWorkflow implements workflow.Store.
-func (s *Store) InsertWorkflow(
+func (s Workflows) InsertWorkflow(
 	ctx context.Context, w workflow.Workflow, first workflow.Version, atMost int, entry audit.Entry, armed ...workflow.Armed,
 ) (bool, error) {
 	layout, pinned, err := encodeLayoutAndPins(w)
@@ -28,7 +35,7 @@ func (s *Store) InsertWorkflow(
 		return false, err
 	}
 	inserted := false
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		var err error
 		if inserted, err = incrementUsage(tx, "workflows", w.WorkspaceID, atMost); err != nil || !inserted {
 			return err
@@ -50,7 +57,7 @@ func (s *Store) InsertWorkflow(
 			return err
 		}
 		if len(armed) > 0 {
-			if err := s.updateTriggers(tx, w, armed); err != nil {
+			if err := updateTriggers(tx, w, armed); err != nil {
 				return err
 			}
 		}
@@ -88,9 +95,9 @@ func insertVersion(tx *transaction, workspaceID string, v workflow.Version) erro
 }
 
 // Workflow implements workflow.Store.
-func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow.Workflow, error) {
+func (s Workflows) Workflow(ctx context.Context, workspaceID, id string) (*workflow.Workflow, error) {
 	var found *workflow.Workflow
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
 			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, w.pinned_files, v.definition, v.level
 			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
@@ -126,7 +133,7 @@ func scanWorkflow(r database.Row) (workflow.Workflow, error) {
 }
 
 // UpdateWorkflow implements workflow.Store.
-func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (bool, error) {
+func (s Workflows) UpdateWorkflow(ctx context.Context, change workflow.Change) (bool, error) {
 	w := change.Workflow
 	layout, pinned, err := encodeLayoutAndPins(w)
 	if err != nil {
@@ -137,7 +144,7 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 		return false, err
 	}
 	updated := false
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		updated = false // the transaction may be retried
 		if err := tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: w.ID}); err != nil {
 			return err
@@ -175,7 +182,7 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 			}
 		}
 		if change.Armed != nil {
-			if err := s.updateTriggers(tx, w, *change.Armed); err != nil {
+			if err := updateTriggers(tx, w, *change.Armed); err != nil {
 				return err
 			}
 		}
@@ -188,9 +195,9 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 // DeleteWorkflow implements workflow.Store. It only marks the workflow: reads of
 // runs and every write of the engine check the mark. PurgeDeleted deletes the
 // rows in small batches.
-func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time.Time, entry audit.Entry) (bool, error) {
+func (s Workflows) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		if err := tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: w.ID}); err != nil {
 			return err
 		}
@@ -200,19 +207,19 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 			return err
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
-		if err := s.deleteTriggers(tx, w); err != nil {
+		if err := deleteTriggers(tx, w); err != nil {
 			return err
 		}
 		if err := tx.Do(`DELETE FROM connection_users WHERE workflow_id = $1`, w.ID); err != nil {
 			return err
 		}
-		if err := errors.Join(s.answerParents(tx, w.ID, at), s.cancelChildrenOf(tx, w.ID, at)); err != nil {
+		if err := errors.Join(answerParents(tx, w.ID, at), cancelChildrenOf(tx, w.ID, at)); err != nil {
 			return err
 		}
 		if err := tx.queue.Revoke(w.WorkspaceID, w.ID); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
+		tx.AfterCommit(func() { s.db.notify.WorkflowDeleted(w.ID) })
 		if err := deleteWebhooks(tx, w, at); err != nil {
 			return err
 		}
@@ -235,13 +242,13 @@ func deleteWebhooks(tx *transaction, w workflow.Workflow, at time.Time) error {
 }
 
 // Versions implements workflow.Store.
-func (s *Store) Versions(ctx context.Context, workspaceID, id string, page paging.Request) (paging.Page[workflow.Version], error) {
+func (s Workflows) Versions(ctx context.Context, workspaceID, id string, page paging.Request) (paging.Page[workflow.Version], error) {
 	below := 1 << 30
 	if n, err := strconv.Atoi(page.After); err == nil {
 		below = n
 	}
 	var versions []workflow.Version
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		versions, err = database.List(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by
 			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 			WHERE v.workflow_id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL AND v.version < $3
@@ -256,9 +263,9 @@ func (s *Store) Versions(ctx context.Context, workspaceID, id string, page pagin
 }
 
 // Version implements workflow.Store.
-func (s *Store) Version(ctx context.Context, workspaceID, id string, number int) (*workflow.Version, error) {
+func (s Workflows) Version(ctx context.Context, workspaceID, id string, number int) (*workflow.Version, error) {
 	var found *workflow.Version
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.One(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition, v.source, v.level
 			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 			WHERE v.workflow_id = $1 AND v.version = $2 AND w.workspace_id = $3 AND w.deleted_at IS NULL`,

@@ -72,7 +72,7 @@ func TestAppCallWaitsForRoom(t *testing.T) {
 		s.full = false
 		time.Sleep(2 * time.Hour)
 		wantEqual(t, "runs of a call that is too old", s.payloads(w), `[{"id":1,"seller":"seller-1"}]`)
-		if next, err := s.store.NextAppCall(t.Context()); next != nil || err != nil {
+		if next, err := s.store.Subscriptions.NextAppCall(t.Context()); next != nil || err != nil {
 			t.Errorf("a call is still kept: %v %v", next, err)
 		}
 	})

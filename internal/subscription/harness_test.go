@@ -105,7 +105,7 @@ type request struct {
 // that tells the shop URLs.
 type env struct {
 	t     *testing.T
-	store *store.Store
+	store *store.DB
 	vault *vault.Vault
 	actor auth.Actor
 	flows *workflow.Service
@@ -137,11 +137,11 @@ func newEnv(t *testing.T) *env {
 		}
 	}, AppCalled: func(at time.Time) { e.fanout.Wake(at) }})
 	var err error
-	e.vault, err = vault.New(make([]byte, 32), e.store)
+	e.vault, err = vault.New(make([]byte, 32), e.store.Workspaces)
 	e.must(err)
-	_, err = auth.NewService(e.store, e.vault).Bootstrap(t.Context())
+	_, err = auth.NewService(e.store.Workspaces, e.vault).Bootstrap(t.Context())
 	e.must(err)
-	first, err := e.store.FirstWorkspace(t.Context())
+	first, err := e.store.Workspaces.FirstWorkspace(t.Context())
 	e.must(err)
 	e.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
 	integrations, err := integration.Load(fstest.MapFS{"shop/integration.yaml": {Data: []byte(shop)}})
@@ -151,18 +151,18 @@ func newEnv(t *testing.T) *env {
 	e.must(err)
 	actions, err := catalog.New(catalog.Deps{HTTP: e})
 	e.must(err)
-	values := secret.NewService(e.store, e.vault)
-	programs := workflow.NewPrograms(e.store, actions, types.Format())
-	e.flows = workflow.NewService(e.store, actions, types.Format(), e, trigger.NewArming(types, e.vault))
-	e.runs = run.NewService(e.store, programs, run.NewWatchers(), e, pubsub.NewBroker())
-	e.inbox = trigger.NewInbox(e.store)
+	values := secret.NewService(e.store.Secrets, e.vault)
+	programs := workflow.NewPrograms(e.store.Workflows, actions, types.Format())
+	e.flows = workflow.NewService(e.store.Workflows, actions, types.Format(), e, trigger.NewArming(types, e.vault))
+	e.runs = run.NewService(e.store.Runs, programs, run.NewWatchers(), e, pubsub.NewBroker())
+	e.inbox = trigger.NewInbox(e.store.Triggers)
 	e.deps = subscription.Deps{
-		Store: e.store, Vault: e.vault, Operations: operations, Connections: e, Apps: e, Programs: programs, Triggers: e.store, Values: values,
+		Store: e.store.Subscriptions, Vault: e.vault, Operations: operations, Connections: e, Apps: e, Programs: programs, Triggers: e.store.Triggers, Values: values,
 		Node: "node_1", BaseURL: func() string { return e.base }, Log: slog.New(slog.DiscardHandler),
 	}
-	e.calls = subscription.NewCalls(e.store, e.deps, e.runs, e.inbox)
+	e.calls = subscription.NewCalls(e.store.Subscriptions, e.deps, e.runs, e.inbox)
 	e.fanout = subscription.NewFanout(e.calls, e.deps.Log)
-	e.apps = connection.NewService(e.store, e.vault, nil, integrations, "node_1", e.deps.Log)
+	e.apps = connection.NewService(e.store.Connections, e.vault, nil, integrations, "node_1", e.deps.Log)
 	e.must(e.apps.AddFileApps([]byte(`[{"integration": "shop", "client_id": "a-client", "client_secret": "s3cr3t-of-the-app"}]`)))
 	e.app, err = e.apps.AppWithID(t.Context(), "file-shop-oauth2")
 	e.must(err)
@@ -193,7 +193,7 @@ func (e *env) run() {
 func (e *env) connect(name, account string) {
 	e.t.Helper()
 	now := clock.Now()
-	_, err := e.store.InsertConnection(e.t.Context(), connection.Sealed{
+	_, err := e.store.Connections.InsertConnection(e.t.Context(), connection.Sealed{
 		Connection: connection.Connection{
 			ID: uid.New(uid.Connection), WorkspaceID: e.actor.Workspace.ID, Name: name, Integration: "shop", Auth: "bearer", Account: account,
 			Access: connection.Everyone, Status: connection.Connected, Epoch: 1, CreatedAt: now, UpdatedAt: now,
@@ -210,13 +210,13 @@ func (e *env) entry() audit.Entry {
 // reconnect connects with another account, as a person does.
 func (e *env) reconnect(name, account string) {
 	e.t.Helper()
-	was, err := e.store.SealedConnection(e.t.Context(), e.actor.Workspace.ID, name)
+	was, err := e.store.Connections.SealedConnection(e.t.Context(), e.actor.Workspace.ID, name)
 	e.must(err)
 	now := *was
 	now.Account, now.Epoch, now.Learned = account, was.Epoch+1, map[string]string{integration.Account: account}
 	now.App = e.app.Identity()
 	entry := e.entry()
-	_, err = e.store.UpdateConnection(e.t.Context(), now, was.Epoch, &entry)
+	_, err = e.store.Connections.UpdateConnection(e.t.Context(), now, was.Epoch, &entry)
 	e.must(err)
 }
 
@@ -252,7 +252,7 @@ func (e *env) setState(id string, state workflow.State) {
 // state returns what people see of the subscription of a workflow.
 func (e *env) state(of workflow.Workflow) subscription.State {
 	e.t.Helper()
-	found, err := e.store.Triggers(e.t.Context(), e.actor.Workspace.ID, of.ID)
+	found, err := e.store.Triggers.Triggers(e.t.Context(), e.actor.Workspace.ID, of.ID)
 	e.must(err)
 	service := subscription.NewService(e.deps)
 	states, err := service.States(e.t.Context(), e.actor, found)
@@ -263,18 +263,18 @@ func (e *env) state(of workflow.Workflow) subscription.State {
 func (e *env) trigger(of workflow.Workflow) trigger.Trigger {
 	e.t.Helper()
 	e.must(e.inbox.Flush(e.t.Context()))
-	found, err := e.store.Triggers(e.t.Context(), e.actor.Workspace.ID, of.ID)
+	found, err := e.store.Triggers.Triggers(e.t.Context(), e.actor.Workspace.ID, of.ID)
 	e.must(err)
 	return found[0]
 }
 
 func (e *env) payloads(of workflow.Workflow) []string {
 	e.t.Helper()
-	found, err := e.store.Runs(e.t.Context(), e.actor.Workspace.ID, of.ID, "", paging.Request{Limit: 100})
+	found, err := e.store.Runs.Runs(e.t.Context(), e.actor.Workspace.ID, of.ID, "", paging.Request{Limit: 100})
 	e.must(err)
 	var out []string
 	for _, one := range found.Items {
-		detail, err := e.store.Run(e.t.Context(), e.actor.Workspace.ID, one.ID)
+		detail, err := e.store.Runs.Run(e.t.Context(), e.actor.Workspace.ID, one.ID)
 		e.must(err)
 		out = append(out, string(detail.Trigger.Payload))
 	}

@@ -121,7 +121,7 @@ func TestRetry(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		synctest.Wait()
 		wantEqual(t, "attempts to remove it", len(e.asked()), 8)
-		due, err := e.store.NextSubscription(t.Context(), "node_1", clock.Steady())
+		due, err := e.store.Subscriptions.NextSubscription(t.Context(), "node_1", clock.Steady())
 		if due != nil || err != nil {
 			t.Errorf("it is still due at %v, %v", due, err)
 		}
@@ -174,7 +174,7 @@ func TestElsewhere(t *testing.T) {
 			t.Error("the URL of the earlier account still works")
 		}
 		e.base = "https://two.example"
-		if err := e.store.RecheckSubscriptions(t.Context(), e.base, time.Now()); err != nil {
+		if err := e.store.Subscriptions.RecheckSubscriptions(t.Context(), e.base, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

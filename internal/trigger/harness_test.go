@@ -34,7 +34,7 @@ import (
 type testEnv struct {
 	t         *testing.T
 	db        *sqlite.DB
-	store     *store.Store
+	store     *store.DB
 	values    *secret.Service
 	actor     auth.Actor
 	catalog   *action.Catalog
@@ -94,19 +94,19 @@ func (w *testEnv) forEachNode(tell func(*node)) {
 
 func (w *testEnv) setUp() {
 	w.t.Helper()
-	v, err := vault.New(make([]byte, 32), w.store)
+	v, err := vault.New(make([]byte, 32), w.store.Workspaces)
 	w.must(err)
-	_, err = auth.NewService(w.store, v).Bootstrap(w.t.Context())
+	_, err = auth.NewService(w.store.Workspaces, v).Bootstrap(w.t.Context())
 	w.must(err)
-	first, err := w.store.FirstWorkspace(w.t.Context())
+	first, err := w.store.Workspaces.FirstWorkspace(w.t.Context())
 	w.must(err)
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
-	w.values = secret.NewService(w.store, v)
+	w.values = secret.NewService(w.store.Secrets, v)
 	w.catalog, err = catalog.New(catalog.Deps{HTTP: w.api})
 	w.must(err)
-	w.flows = workflow.NewService(w.store, w.catalog, w.types.Format(), names{w.values}, trigger.NewArming(w.types, v))
-	w.programs = workflow.NewPrograms(w.store, w.catalog, w.types.Format())
-	w.runs = run.NewService(w.store, w.programs, run.NewWatchers(), w, pubsub.NewBroker())
+	w.flows = workflow.NewService(w.store.Workflows, w.catalog, w.types.Format(), names{w.values}, trigger.NewArming(w.types, v))
+	w.programs = workflow.NewPrograms(w.store.Workflows, w.catalog, w.types.Format())
+	w.runs = run.NewService(w.store.Runs, w.programs, run.NewWatchers(), w, pubsub.NewBroker())
 }
 
 func (w *testEnv) must(err error) {
@@ -133,7 +133,7 @@ func (w *testEnv) startNode() *node {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.DiscardHandler)
 	n := &node{
-		firers: w.types.Firers(trigger.Deps{Store: w.store, Programs: w.programs, Runs: w.runs, Values: w.values, Connections: w.connection, Actions: w.catalog, Log: log}),
+		firers: w.types.Firers(trigger.Deps{Store: w.store.Triggers, Programs: w.programs, Runs: w.runs, Values: w.values, Connections: w.connection, Actions: w.catalog, Log: log}),
 		stop:   stop,
 	}
 	w.mu.Lock()
@@ -201,10 +201,10 @@ func (w *testEnv) startedRuns(workflowID string) []run.Detail {
 	var out []run.Detail
 	page := paging.Request{Limit: 100}
 	for {
-		found, err := w.store.Runs(w.t.Context(), w.actor.Workspace.ID, workflowID, "", page)
+		found, err := w.store.Runs.Runs(w.t.Context(), w.actor.Workspace.ID, workflowID, "", page)
 		w.must(err)
 		for _, item := range found.Items {
-			detail, err := w.store.Run(w.t.Context(), w.actor.Workspace.ID, item.ID)
+			detail, err := w.store.Runs.Run(w.t.Context(), w.actor.Workspace.ID, item.ID)
 			w.must(err)
 			out = append(out, *detail)
 		}
@@ -233,7 +233,7 @@ func (w *testEnv) scheduledTimes(workflowID string) []string {
 // trigger returns the first stored trigger of a workflow.
 func (w *testEnv) trigger(workflowID string) trigger.Trigger {
 	w.t.Helper()
-	found, err := w.store.Triggers(w.t.Context(), w.actor.Workspace.ID, workflowID)
+	found, err := w.store.Triggers.Triggers(w.t.Context(), w.actor.Workspace.ID, workflowID)
 	w.must(err)
 	if len(found) == 0 {
 		w.t.Fatal("there is no trigger")

@@ -160,7 +160,7 @@ func TestPoll(t *testing.T) {
 		if stored.FiredAt == nil || stored.NextAt == nil || stored.Error != nil || stored.NotFired != nil {
 			t.Errorf("the trigger is %+v", stored)
 		}
-		if got, err := w.store.Run(t.Context(), w.actor.Workspace.ID, stored.RunID); err != nil || got == nil {
+		if got, err := w.store.Runs.Run(t.Context(), w.actor.Workspace.ID, stored.RunID); err != nil || got == nil {
 			t.Errorf("the last run: %v, %v", got, err)
 		}
 	})
@@ -425,7 +425,7 @@ func TestPollChunks(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				var done sync.WaitGroup
 				p := polling.Type().Firer(trigger.Deps{
-					Store: w.store, Programs: w.programs, Runs: runs, Values: w.values, Actions: w.catalog, Log: slog.New(slog.DiscardHandler),
+					Store: w.store.Triggers, Programs: w.programs, Runs: runs, Values: w.values, Actions: w.catalog, Log: slog.New(slog.DiscardHandler),
 				})
 				done.Go(func() { _ = p.Run(ctx) })
 				time.Sleep(30 * time.Second)

@@ -111,7 +111,7 @@ func TestManySchedulesOfSameMinute(t *testing.T) {
 		check := func(want int) {
 			t.Helper()
 			for _, id := range ids {
-				runs, err := w.store.Runs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: want + 1})
+				runs, err := w.store.Runs.Runs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: want + 1})
 				w.must(err)
 				if len(runs.Items) != want {
 					t.Fatalf("%s has runs for %v, want %d", id, w.scheduledTimes(id), want)
@@ -293,7 +293,7 @@ func TestScheduleStoreFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestEnv(t)
 		made := w.workflow(workflow.Active, schedule(`"cron": "0 1 * * *", "jitter": "0s"`))
-		st, runs := &flakyStore{Store: w.store}, &uncertainRuns{Runs: w.runs}
+		st, runs := &flakyStore{Store: w.store.Triggers}, &uncertainRuns{Runs: w.runs}
 		st.broken.Store(true)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -328,7 +328,7 @@ func TestSchedulePlanLimits(t *testing.T) {
 		}
 		w.setState(made.ID, workflow.Paused)
 		w.must(w.flows.Delete(t.Context(), w.actor, made.ID, etag.Match{}))
-		found, err := w.store.Triggers(t.Context(), w.actor.Workspace.ID, made.ID)
+		found, err := w.store.Triggers.Triggers(t.Context(), w.actor.Workspace.ID, made.ID)
 		if err != nil || len(found) != 0 {
 			t.Errorf("triggers of a deleted workflow: %v, %v", found, err)
 		}

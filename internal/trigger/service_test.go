@@ -110,7 +110,7 @@ func newShopEnv(t *testing.T) *testEnv {
 	w.api, w.connection = api, &shopConnection{}
 	for _, name := range connectionNames {
 		now := clock.Now()
-		_, err := w.store.InsertConnection(t.Context(), connection.Sealed{
+		_, err := w.store.Connections.InsertConnection(t.Context(), connection.Sealed{
 			Connection: connection.Connection{
 				ID: uid.New(uid.Connection), WorkspaceID: w.actor.Workspace.ID, Name: name.Name, Integration: name.Integration, Auth: "bearer",
 				Access: connection.Everyone, Status: connection.Connected, Epoch: 1, CreatedAt: now, UpdatedAt: now,

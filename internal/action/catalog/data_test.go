@@ -35,15 +35,15 @@ func newData(t *testing.T) *data {
 	t.Helper()
 	d := &data{Installation: sqlitetest.New(t, store.Notify{})}
 	var err error
-	if d.catalog, err = catalog.New(catalog.Deps{Tables: d.Store, Keys: d.Store}); err != nil {
+	if d.catalog, err = catalog.New(catalog.Deps{Tables: d.DB.Tables, Keys: d.DB.State}); err != nil {
 		t.Fatal(err)
 	}
-	made, err := workflow.NewService(d.Store, d.catalog, nil, nil, trigger.NewArming(nil, nil)).Create(t.Context(), d.Admin, workflow.New{Name: "Example"})
+	made, err := workflow.NewService(d.DB.Workflows, d.catalog, nil, nil, trigger.NewArming(nil, nil)).Create(t.Context(), d.Admin, workflow.New{Name: "Example"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.workflowID = made.ID
-	customers, err := table.NewService(d.Store).Create(t.Context(), d.Admin, "customers", []table.NewColumn{
+	customers, err := table.NewService(d.DB.Tables).Create(t.Context(), d.Admin, "customers", []table.NewColumn{
 		{Name: "email", Type: table.Text}, {Name: "city", Type: table.Text, Indexed: true}, {Name: "orders", Type: table.Number},
 	}, "email")
 	if err != nil {
@@ -52,11 +52,11 @@ func newData(t *testing.T) *data {
 	yesterday := exampleTime.Add(-24 * time.Hour)
 	rows := table.Scope{WorkspaceID: d.Admin.Workspace.ID, Table: customers.ID, Plan: auth.Free, At: yesterday}
 	ada := table.Values{"email": json.RawMessage(`"ada@example.com"`), "city": json.RawMessage(`"Zurich"`), "orders": json.RawMessage("2")}
-	if _, err := d.InsertRow(t.Context(), rows, table.Insert{RowID: uid.At(uid.Row, yesterday), Values: ada}); err != nil {
+	if _, err := d.Tables.InsertRow(t.Context(), rows, table.Insert{RowID: uid.At(uid.Row, yesterday), Values: ada}); err != nil {
 		t.Fatal(err)
 	}
 	keys := state.Scope{WorkspaceID: d.Admin.Workspace.ID, Plan: auth.Free, At: yesterday}
-	if _, err := d.SetKey(t.Context(), keys, state.Set{Name: "orders", Value: json.RawMessage("4")}); err != nil {
+	if _, err := d.State.SetKey(t.Context(), keys, state.Set{Name: "orders", Value: json.RawMessage("4")}); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -78,7 +78,7 @@ func (d *data) call(t *testing.T, name string, req action.Request) (map[string]a
 	}
 	result, err := entry.Action.Run(t.Context(), req)
 	if err == nil && result.Operation != nil {
-		answer, performErr := d.Perform(t.Context(), *result.Operation)
+		answer, performErr := d.Leases.Perform(t.Context(), *result.Operation)
 		if performErr != nil {
 			t.Fatal(performErr)
 		}

@@ -51,7 +51,7 @@ type node struct {
 	id       string
 	db       *postgres.DB
 	faulty   *storetest.Faulty
-	store    *store.Store
+	store    *store.DB
 	dispatch *river.Dispatcher
 	engine   *engine.Engine
 	member   *membership.Member
@@ -142,16 +142,16 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		AnswerArrived: func(id string) { n.Nudge(id) },
 		HeldBack:      func(id string) { n.dispatch.Unreserve(id) },
 	})
-	v, err := vault.New(make([]byte, 32), n.store)
+	v, err := vault.New(make([]byte, 32), n.store.Workspaces)
 	if err != nil {
 		t.Fatal(err)
 	}
 	running, begin := runner(t)
 	running(n.db.Run)
-	if _, err := auth.NewService(n.store, v).Bootstrap(t.Context()); err != nil {
+	if _, err := auth.NewService(n.store.Workspaces, v).Bootstrap(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first, err := n.store.FirstWorkspace(t.Context())
+	first, err := n.store.Workspaces.FirstWorkspace(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +166,8 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := secret.NewService(n.store, v)
-	plans := workflow.NewPrograms(n.store, catalog, nil)
+	values := secret.NewService(n.store.Secrets, v)
+	plans := workflow.NewPrograms(n.store.Workflows, catalog, nil)
 	log := slog.New(slog.DiscardHandler)
 	config, err := n.db.Configure(opts, 4)
 	if err != nil {
@@ -187,11 +187,11 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		t.Fatal(err)
 	}
 	n.store.SetQueue(queue)
-	n.flows = workflow.NewService(n.store, catalog, nil, names{values}, trigger.NewArming(nil, nil))
-	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, pubsub.NewBroker())
+	n.flows = workflow.NewService(n.store.Workflows, catalog, nil, names{values}, trigger.NewArming(nil, nil))
+	n.runs = run.NewService(n.store.Runs, plans, watchers, n.dispatch, pubsub.NewBroker())
 	n.engine = engine.New(engine.Config{
-		Node: n.id, Store: n.store, Source: n.dispatch, Programs: plans, Values: values, Vault: v, Log: log,
-		HoldsLease: func() bool { return true }, Links: run.NewLinks(n.store, v, func() string { return "" }),
+		Node: n.id, Store: n.store.Leases, Source: n.dispatch, Programs: plans, Values: values, Vault: v, Log: log,
+		HoldsLease: func() bool { return true }, Links: run.NewLinks(n.store.Runs, v, func() string { return "" }),
 	})
 	n.member = membership.New(membership.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 10 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},

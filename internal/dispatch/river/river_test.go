@@ -30,7 +30,7 @@ import (
 // testNode is a store and a dispatcher on a shared database.
 type testNode struct {
 	*river.Dispatcher
-	store *store.Store
+	store *store.DB
 	queue *runqueue.Cluster
 	db    *postgres.DB
 	node  string
@@ -150,11 +150,11 @@ func (p *testNode) newWorkflow(t *testing.T) workflow.Workflow {
 	ws := auth.Workspace{ID: uid.At(uid.Workspace, now), Plan: auth.Pro, CreatedAt: now, UpdatedAt: now}
 	key := auth.Key{ID: uid.At(uid.Key, now), WorkspaceID: ws.ID, Lookup: uid.New(uid.Key), Hash: []byte("h"), Scopes: []auth.Scope{auth.Admin}}
 	entry := func() audit.Entry { return audit.Entry{ID: uid.New(uid.Audit), WorkspaceID: ws.ID, At: now} }
-	if err := p.store.InsertWorkspace(t.Context(), ws, []byte("k"), key, "", entry()); err != nil {
+	if err := p.store.Workspaces.InsertWorkspace(t.Context(), ws, []byte("k"), key, "", entry()); err != nil {
 		t.Fatal(err)
 	}
 	wf := workflow.Workflow{ID: uid.At(uid.Workflow, now), WorkspaceID: ws.ID, State: workflow.Active, Version: 1, Revision: 1}
-	if ok, err := p.store.InsertWorkflow(t.Context(), wf, workflow.Version{WorkflowID: wf.ID, Number: 1}, 10, entry()); err != nil || !ok {
+	if ok, err := p.store.Workflows.InsertWorkflow(t.Context(), wf, workflow.Version{WorkflowID: wf.ID, Number: 1}, 10, entry()); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	return wf
@@ -173,7 +173,7 @@ func (p *testNode) start(t *testing.T, of workflow.Workflow) run.Run {
 		t.Fatal(err)
 	}
 	node, _ := p.Reserve(r.WorkspaceID, r.ID, 0)
-	if ok, err := p.store.StartRun(t.Context(), run.Start{Run: r, Revision: 1, Node: node, Plan: auth.Pro, Event: e}); err != nil || !ok {
+	if ok, err := p.store.Runs.StartRun(t.Context(), run.Start{Run: r, Revision: 1, Node: node, Plan: auth.Pro, Event: e}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	return r
@@ -206,7 +206,7 @@ func (p *testNode) finish(t *testing.T, r run.Run, w run.Wake) {
 		t.Fatal(err)
 	}
 	d := run.Decision{Finish: &run.Finish{Status: run.Succeeded, At: e.At, Event: e}}
-	if committed, err := p.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, d); err != nil || !committed.Held {
+	if committed, err := p.store.Leases.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, d); err != nil || !committed.Held {
 		t.Fatal(committed.Held, err)
 	}
 	p.Done(w)
@@ -281,7 +281,7 @@ func TestWaitingRunWakesOnTime(t *testing.T) {
 // release releases a run that waits until the given time.
 func (p *testNode) release(t *testing.T, r run.Run, w run.Wake, at time.Time) {
 	t.Helper()
-	if committed, err := p.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, run.Decision{Rev: 1, Release: true, WakeAt: at}); err != nil || !committed.Held {
+	if committed, err := p.store.Leases.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, run.Decision{Rev: 1, Release: true, WakeAt: at}); err != nil || !committed.Held {
 		t.Fatal(committed.Held, err)
 	}
 	p.Done(w)

@@ -40,11 +40,11 @@ func TestTables(t *testing.T) {
 // this one, and back.
 func TestMoveBetweenDatabases(t *testing.T) {
 	t.Parallel()
-	embedded := func(t *testing.T, notify store.Notify) *store.Store {
+	embedded := func(t *testing.T, notify store.Notify) *store.DB {
 		t.Helper()
 		return store.New(sqlitetest.Open(t), notify)
 	}
-	shared := func(t *testing.T, notify store.Notify) *store.Store {
+	shared := func(t *testing.T, notify store.Notify) *store.DB {
 		t.Helper()
 		return store.New(open(t, newDatabase(t)), notify)
 	}

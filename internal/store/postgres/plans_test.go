@@ -69,7 +69,7 @@ func TestPlansOfRunLists(t *testing.T) {
 	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
 	list := store.New(loggingDriver{open(t, opts), said}, store.Notify{})
 	for _, filter := range []run.Filter{{}, {Waiting: new(false)}} {
-		if _, err := list.AllRuns(t.Context(), "ws_1", filter, paging.Request{Limit: 20}); err != nil {
+		if _, err := list.Runs.AllRuns(t.Context(), "ws_1", filter, paging.Request{Limit: 20}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestPlansOfConnections(t *testing.T) {
 	t.Parallel()
 	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
 	s := store.New(loggingDriver{open(t, opts), said}, store.Notify{})
-	if _, err := s.ConnectionUsage(t.Context(), "ws_1", []string{"a", "b", "c"}); err != nil {
+	if _, err := s.Connections.ConnectionUsage(t.Context(), "ws_1", []string{"a", "b", "c"}); err != nil {
 		t.Fatal(err)
 	}
 	conn := connect(t, opts)

@@ -15,7 +15,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.Store {
+	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.DB {
 		return store.New(open(t, newDatabase(t)), notify)
 	})
 }

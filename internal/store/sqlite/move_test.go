@@ -104,7 +104,7 @@ func TestImportOnAFullDisk(t *testing.T) {
 	file, to := exportOf(t, numbered("a row of some length ", 5000)), open(t, newDir(t))
 	limitPages(t, to, 20)
 	isFault(t, "an import to a full disk", importFile(t, to, file), fault.StorageFull)
-	if incomplete, err := store.New(to, store.Notify{}).ImportIncomplete(t.Context()); incomplete || err != nil {
+	if incomplete, err := store.New(to, store.Notify{}).Installation.ImportIncomplete(t.Context()); incomplete || err != nil {
 		t.Errorf("the import is incomplete: %t, %v", incomplete, err)
 	}
 	if got := keys(t, to); len(got) != 0 {

@@ -86,13 +86,13 @@ func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
 	ctx, s, page := t.Context(), store.New(d, store.Notify{}), paging.Request{Limit: 20}
 	all := func(filter run.Filter) func() error {
 		return func() error {
-			_, err := s.AllRuns(ctx, "ws_1", filter, page)
+			_, err := s.Runs.AllRuns(ctx, "ws_1", filter, page)
 			return err
 		}
 	}
 	of := func(status run.Status) func() error {
 		return func() error {
-			_, err := s.Runs(ctx, "ws_1", "wf_1", status, page)
+			_, err := s.Runs.Runs(ctx, "ws_1", "wf_1", status, page)
 			return err
 		}
 	}
@@ -124,7 +124,7 @@ func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
 		{"of a workflow that failed", of(run.Failed), `SEARCH r USING (COVERING )?INDEX runs_finished \(workflow_id=\? AND status=\? AND id<\?\)`},
 		{"of a workflow that run", of(run.Running), `SEARCH q USING (COVERING )?INDEX run_queue_by_workflow \(workflow_id=\? AND run_id<\?\)`},
 		{"expired", func() error {
-			_, err := s.Expired(ctx, "wf_1", auth.Free.Retention(), now, "", 500)
+			_, err := s.Runs.Expired(ctx, "wf_1", auth.Free.Retention(), now, "", 500)
 			return err
 		}, `SEARCH runs USING COVERING INDEX runs_by_workflow \(workflow_id=\? AND id>\? AND id<\?\)`},
 	} {
@@ -160,11 +160,11 @@ func TestQueryPlansOfWorkflows(t *testing.T) {
 			analyze(t, d.DB)
 		}
 		ctx, s, page := t.Context(), store.New(d, store.Notify{}), paging.Request{Limit: 20}
-		if _, err := s.SearchWorkflows(ctx, "ws_1", words, 20); err != nil {
+		if _, err := s.Workflows.SearchWorkflows(ctx, "ws_1", words, 20); err != nil {
 			t.Fatal(err)
 		}
 		for _, filter := range []workflow.Filter{{}, {Words: words}, {State: workflow.Active}, {State: workflow.Active, Words: words}} {
-			if _, err := s.Workflows(ctx, "ws_1", filter, page); err != nil {
+			if _, err := s.Workflows.Workflows(ctx, "ws_1", filter, page); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -203,14 +203,14 @@ func TestQueryPlansOfWaitingRuns(t *testing.T) {
 			}
 			start := run.Start{Run: r, Revision: 1, Node: "node_1", Plan: auth.Free, Concurrency: &workflow.ConcurrencyLimit{Limit: 1, OnLimit: onLimit}}
 			start.Event.ID = r.ID
-			if ok, err := s.StartRun(t.Context(), start); err != nil || !ok {
+			if ok, err := s.Runs.StartRun(t.Context(), start); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 		}
-		if ok, err := s.CancelRun(t.Context(), run.Cancellation{WorkspaceID: "ws_1", RunID: "run_x2", At: clock.Now()}); err != nil || !ok {
+		if ok, err := s.Runs.CancelRun(t.Context(), run.Cancellation{WorkspaceID: "ws_1", RunID: "run_x2", At: clock.Now()}); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		if _, err := s.Approvals(t.Context(), "ws_1", paging.Request{Limit: 20}); err != nil {
+		if _, err := s.Runs.Approvals(t.Context(), "ws_1", paging.Request{Limit: 20}); err != nil {
 			t.Fatal(err)
 		}
 		shared := 0
@@ -265,10 +265,10 @@ func TestQueryPlansOfConnections(t *testing.T) {
 			analyze(t, d.DB)
 		}
 		ctx, s := t.Context(), store.New(d, store.Notify{})
-		if _, err := s.Connections(ctx, "ws_1", paging.Request{Limit: 20}); err != nil {
+		if _, err := s.Connections.Connections(ctx, "ws_1", paging.Request{Limit: 20}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ConnectionUsage(ctx, "ws_1", []string{"a", "b", "c"}); err != nil {
+		if _, err := s.Connections.ConnectionUsage(ctx, "ws_1", []string{"a", "b", "c"}); err != nil {
 			t.Fatal(err)
 		}
 		if len(d.plans) != 4 {

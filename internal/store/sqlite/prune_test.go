@@ -35,7 +35,7 @@ func TestWritesDuringPurge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pruner, now := run.NewPruner(store.New(db, store.Notify{}), auth.Plan.Retention), clock.Now()
+	pruner, now := run.NewPruner(store.New(db, store.Notify{}).Runs, auth.Plan.Retention), clock.Now()
 	batches := 0
 	for more := true; more; batches++ {
 		written := make(chan error, 1)

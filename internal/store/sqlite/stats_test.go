@@ -125,7 +125,7 @@ func TestQueryPlansOfTheBacklog(t *testing.T) {
 		if analyzed {
 			analyze(t, d.DB)
 		}
-		if _, err := store.New(d, store.Notify{}).Backlog(t.Context(), clock.Now()); err != nil {
+		if _, err := store.New(d, store.Notify{}).Runs.Backlog(t.Context(), clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"INDEX run_queue_due (wake_at<?)", "COVERING INDEX deliveries_due (next_at<?)", "COVERING INDEX deliveries_due"}

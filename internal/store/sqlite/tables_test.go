@@ -40,7 +40,7 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.CheckTables(t, have)
-	for _, table := range store.Tables() {
+	for _, table := range store.Exported() {
 		if keys[table.Name] != table.Key {
 			t.Errorf("the primary key of %s is %q, the store says %q", table.Name, keys[table.Name], table.Key)
 		}

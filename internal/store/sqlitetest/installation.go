@@ -10,10 +10,10 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// Installation is a new installation: a store with only the first workspace and
+// Installation is a new installation: stores with only the first workspace and
 // its admin key.
 type Installation struct {
-	*store.Store
+	*store.DB
 	Vault *vault.Vault
 	Auth  *auth.Service
 	// Key is the value of the first admin key, and Admin the actor behind it.
@@ -25,12 +25,12 @@ type Installation struct {
 // a synctest bubble.
 func New(t testing.TB, notify store.Notify) *Installation {
 	t.Helper()
-	in := &Installation{Store: store.New(Open(t), notify)}
+	in := &Installation{DB: store.New(Open(t), notify)}
 	var err error
-	if in.Vault, err = vault.New(make([]byte, 32), in.Store); err != nil {
+	if in.Vault, err = vault.New(make([]byte, 32), in.Workspaces); err != nil {
 		t.Fatal(err)
 	}
-	in.Auth = auth.NewService(in.Store, in.Vault)
+	in.Auth = auth.NewService(in.Workspaces, in.Vault)
 	if in.Key, err = in.Auth.Bootstrap(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func (in *Installation) Workspace(t testing.TB, plan auth.Plan) auth.Actor {
 // Audited returns the audit log of a workspace, newest entry first.
 func (in *Installation) Audited(t testing.TB, workspaceID string) []audit.Entry {
 	t.Helper()
-	page, err := in.AuditEntries(t.Context(), workspaceID, audit.Filter{}, paging.Request{Limit: paging.MaxLimit})
+	page, err := in.Audit.AuditEntries(t.Context(), workspaceID, audit.Filter{}, paging.Request{Limit: paging.MaxLimit})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,75 +54,75 @@ func (w *harness) member(t *testing.T, workspaceID string, role account.Role) (a
 	t.Helper()
 	u := newUser()
 	s := newSession(u, workspaceID)
-	returns(w.Join(t.Context(), u, role, s, newEntry(workspaceID, "user.created", u.ID)))(t, "join", true)
-	u.SeenAt = found(w.User(t.Context(), u.ID))(t).SeenAt
+	returns(w.Accounts.Join(t.Context(), u, role, s, newEntry(workspaceID, "user.created", u.ID)))(t, "join", true)
+	u.SeenAt = found(w.Accounts.User(t.Context(), u.ID))(t).SeenAt
 	return u, s
 }
 
 func testUsers(t *testing.T, w *harness) {
 	ctx := t.Context()
-	returns(w.HasUsers(ctx))(t, "has users", false)
+	returns(w.Accounts.HasUsers(ctx))(t, "has users", false)
 	ws, other := w.workspace(t), w.workspace(t)
 	u, s := w.member(t, ws.ID, account.Editor)
-	returns(w.HasUsers(ctx))(t, "has users", true)
-	equal(t, "by address", found(w.UserByEmail(ctx, u.Email))(t), u)
-	equal(t, "by id", found(w.User(ctx, u.ID))(t), u)
-	missing(w.UserByEmail(ctx, "nobody@example.com"))(t, "an unknown address")
-	equal(t, "memberships", must(w.Memberships(ctx, u.ID))(t), []account.Membership{{Workspace: ws, Role: account.Editor}})
-	empty(w.Users(ctx, paging.Request{Limit: 5, After: u.ID}))(t, "older users")
+	returns(w.Accounts.HasUsers(ctx))(t, "has users", true)
+	equal(t, "by address", found(w.Accounts.UserByEmail(ctx, u.Email))(t), u)
+	equal(t, "by id", found(w.Accounts.User(ctx, u.ID))(t), u)
+	missing(w.Accounts.UserByEmail(ctx, "nobody@example.com"))(t, "an unknown address")
+	equal(t, "memberships", must(w.Accounts.Memberships(ctx, u.ID))(t), []account.Membership{{Workspace: ws, Role: account.Editor}})
+	empty(w.Accounts.Users(ctx, paging.Request{Limit: 5, After: u.ID}))(t, "older users")
 
 	t.Run("an address belongs to one user", func(t *testing.T) {
 		twin := newUser()
 		twin.Email = u.Email
-		returns(w.Join(ctx, twin, account.Viewer, newSession(twin, other.ID)))(t, "a second one", false)
-		missing(w.User(ctx, twin.ID))(t, "the second one")
-		equal(t, "members", len(must(w.Members(ctx, other.ID, fullPage))(t).Items), 0)
+		returns(w.Accounts.Join(ctx, twin, account.Viewer, newSession(twin, other.ID)))(t, "a second one", false)
+		missing(w.Accounts.User(ctx, twin.ID))(t, "the second one")
+		equal(t, "members", len(must(w.Accounts.Members(ctx, other.ID, fullPage))(t).Items), 0)
 	})
 	t.Run("a session", func(t *testing.T) {
 		want := account.SignedIn{Session: s.Session, User: u, Role: account.Editor, Workspace: ws}
-		equal(t, "signed in", found(w.SessionByHash(ctx, s.Hash))(t), want)
-		missing(w.SessionByHash(ctx, []byte("x")))(t, "an unknown one")
-		returns(w.SetSessionWorkspace(ctx, u.ID, s.ID, other.ID))(t, "to another workspace", false)
+		equal(t, "signed in", found(w.Accounts.SessionByHash(ctx, s.Hash))(t), want)
+		missing(w.Accounts.SessionByHash(ctx, []byte("x")))(t, "an unknown one")
+		returns(w.Accounts.SetSessionWorkspace(ctx, u.ID, s.ID, other.ID))(t, "to another workspace", false)
 		equal(t, "audit entries", w.audited(t, ws.ID, s.ID), 1)
 	})
 	t.Run("requires the current password", func(t *testing.T) {
-		returns(w.InsertSession(ctx, u, "another", newSession(u, ws.ID)))(t, "with another", false)
-		returns(w.InsertSession(ctx, u, u.Password, newSession(u, other.ID)))(t, "where the user is no member", false)
+		returns(w.Accounts.InsertSession(ctx, u, "another", newSession(u, ws.ID)))(t, "with another", false)
+		returns(w.Accounts.InsertSession(ctx, u, u.Password, newSession(u, other.ID)))(t, "where the user is no member", false)
 		next := u
 		next.Password = "created again"
-		returns(w.InsertSession(ctx, next, u.Password, newSession(u, ws.ID)))(t, "with it", true)
-		equal(t, "password", found(w.User(ctx, u.ID))(t).Password, "created again")
+		returns(w.Accounts.InsertSession(ctx, next, u.Password, newSession(u, ws.ID)))(t, "with it", true)
+		equal(t, "password", found(w.Accounts.User(ctx, u.ID))(t).Password, "created again")
 		u.Password = "created again"
 	})
 	t.Run("a new password ends other sessions", func(t *testing.T) {
 		changed, entry := u, newEntry(ws.ID, "user.password_changed", "change")
 		changed.Password = "changed"
-		returns(w.ChangePassword(ctx, changed, "another", s.ID, entry))(t, "of another", false)
-		returns(w.ChangePassword(ctx, changed, u.Password, s.ID, entry))(t, "change", true)
-		equal(t, "sessions", len(must(w.Sessions(ctx, u.ID, fullPage))(t).Items), 1)
+		returns(w.Accounts.ChangePassword(ctx, changed, "another", s.ID, entry))(t, "of another", false)
+		returns(w.Accounts.ChangePassword(ctx, changed, u.Password, s.ID, entry))(t, "change", true)
+		equal(t, "sessions", len(must(w.Accounts.Sessions(ctx, u.ID, fullPage))(t).Items), 1)
 		equal(t, "audit entries", w.audited(t, ws.ID, "change"), 1)
 	})
 	t.Run("use", func(t *testing.T) {
 		at := clock.Now().Add(time.Minute)
-		if err := w.TouchSession(ctx, s.ID, at); err != nil {
+		if err := w.Accounts.TouchSession(ctx, s.ID, at); err != nil {
 			t.Fatal(err)
 		}
-		in := found(w.SessionByHash(ctx, s.Hash))(t)
+		in := found(w.Accounts.SessionByHash(ctx, s.Hash))(t)
 		equal(t, "session", in.Session.SeenAt, at)
 		equal(t, "user", *in.User.SeenAt, at)
 	})
 	t.Run("ends", func(t *testing.T) {
 		entry := newEntry(ws.ID, "session.ended", "end")
-		returns(w.EndSession(ctx, "usr_other", s.ID, entry))(t, "by another", false)
-		returns(w.EndSession(ctx, u.ID, s.ID, entry))(t, "end", true)
-		returns(w.EndSession(ctx, u.ID, s.ID, newEntry(ws.ID, "session.ended", "end")))(t, "twice", false)
-		missing(w.SessionByHash(ctx, s.Hash))(t, "the session")
+		returns(w.Accounts.EndSession(ctx, "usr_other", s.ID, entry))(t, "by another", false)
+		returns(w.Accounts.EndSession(ctx, u.ID, s.ID, entry))(t, "end", true)
+		returns(w.Accounts.EndSession(ctx, u.ID, s.ID, newEntry(ws.ID, "session.ended", "end")))(t, "twice", false)
+		missing(w.Accounts.SessionByHash(ctx, s.Hash))(t, "the session")
 		equal(t, "audit entries", w.audited(t, ws.ID, "end"), 1)
 	})
 	t.Run("rename", func(t *testing.T) {
-		returns(w.RenameUser(ctx, u.ID, "New", newEntry(ws.ID, "user.updated", u.ID)))(t, "rename", true)
-		equal(t, "name", found(w.User(ctx, u.ID))(t).Name, "New")
-		returns(w.RenameUser(ctx, "usr_none", "New", newEntry(ws.ID, "user.updated", u.ID)))(t, "an unknown user", false)
+		returns(w.Accounts.RenameUser(ctx, u.ID, "New", newEntry(ws.ID, "user.updated", u.ID)))(t, "rename", true)
+		equal(t, "name", found(w.Accounts.User(ctx, u.ID))(t).Name, "New")
+		returns(w.Accounts.RenameUser(ctx, "usr_none", "New", newEntry(ws.ID, "user.updated", u.ID)))(t, "an unknown user", false)
 	})
 }
 
@@ -135,31 +135,31 @@ func testIdentities(t *testing.T, w *harness) {
 	ticket := w.ticket(t, account.Reset, first.ID)
 	bound := func(user account.User, was, identity string) (bool, error) {
 		user.Identity = identity
-		return w.BindIdentity(ctx, user, was, nil, newEntry(ws.ID, "user.updated", "identity"))
+		return w.Accounts.BindIdentity(ctx, user, was, nil, newEntry(ws.ID, "user.updated", "identity"))
 	}
-	missing(w.UserByIdentity(ctx, "https://a 1"))(t, "an unknown one")
-	missing(w.UserByIdentity(ctx, ""))(t, "none")
+	missing(w.Accounts.UserByIdentity(ctx, "https://a 1"))(t, "an unknown one")
+	missing(w.Accounts.UserByIdentity(ctx, ""))(t, "none")
 	returns(bound(first, "", "https://a 1"))(t, "bind", true)
-	equal(t, "user", found(w.UserByIdentity(ctx, "https://a 1"))(t).ID, first.ID)
-	equal(t, "password", found(w.User(ctx, first.ID))(t).Password, "")
-	missing(w.SessionByHash(ctx, session.Hash))(t, "the session")
-	missing(w.TicketByHash(ctx, account.Reset, ticket.Hash, clock.Now()))(t, "the link")
+	equal(t, "user", found(w.Accounts.UserByIdentity(ctx, "https://a 1"))(t).ID, first.ID)
+	equal(t, "password", found(w.Accounts.User(ctx, first.ID))(t).Password, "")
+	missing(w.Accounts.SessionByHash(ctx, session.Hash))(t, "the session")
+	missing(w.Accounts.TicketByHash(ctx, account.Reset, ticket.Hash, clock.Now()))(t, "the link")
 	returns(bound(second, "", "https://a 1"))(t, "an identity of another user", false)
 	returns(bound(first, "", "https://b 1"))(t, "in the place of none", false)
 	returns(bound(first, "https://a 1", "https://b 1"))(t, "another provider", true)
-	missing(w.UserByIdentity(ctx, "https://a 1"))(t, "the previous one")
+	missing(w.Accounts.UserByIdentity(ctx, "https://a 1"))(t, "the previous one")
 	returns(bound(second, "", "https://a 1"))(t, "one that is free", true)
 	equal(t, "audit entries", w.audited(t, ws.ID, "identity"), 3)
 	first.Identity = "https://c 1"
 	other := account.Membership{Workspace: w.workspace(t), Role: account.Operator}
-	returns(w.BindIdentity(ctx, first, "https://b 1", &other))(t, "bind and join", true)
-	equal(t, "role", found(w.Member(ctx, other.Workspace.ID, first.ID))(t).Role, account.Operator)
+	returns(w.Accounts.BindIdentity(ctx, first, "https://b 1", &other))(t, "bind and join", true)
+	equal(t, "role", found(w.Accounts.Member(ctx, other.Workspace.ID, first.ID))(t).Role, account.Operator)
 	first.Identity = "https://d 1"
-	returns(w.BindIdentity(ctx, first, "https://c 1", &account.Membership{Workspace: ws, Role: account.Owner}))(t, "bind a member", true)
-	equal(t, "role", found(w.Member(ctx, ws.ID, first.ID))(t).Role, account.Editor)
+	returns(w.Accounts.BindIdentity(ctx, first, "https://c 1", &account.Membership{Workspace: ws, Role: account.Owner}))(t, "bind a member", true)
+	equal(t, "role", found(w.Accounts.Member(ctx, ws.ID, first.ID))(t).Role, account.Editor)
 	third := newUser()
 	third.Identity = "https://a 1"
-	returns(w.Join(ctx, third, account.Viewer, newSession(third, ws.ID)))(t, "a new user with it", false)
+	returns(w.Accounts.Join(ctx, third, account.Viewer, newSession(third, ws.ID)))(t, "a new user with it", false)
 }
 
 // testSignInRaces checks that no session survives the change of the password that
@@ -173,11 +173,11 @@ func testSignInRaces(t *testing.T, w *harness) {
 		changed.Password = "changed"
 		concurrently(t, 8, func(i int) (bool, error) {
 			if i == 3 {
-				return w.ChangePassword(ctx, changed, u.Password, "none", newEntry(ws.ID, "user.password_changed", u.ID))
+				return w.Accounts.ChangePassword(ctx, changed, u.Password, "none", newEntry(ws.ID, "user.password_changed", u.ID))
 			}
-			return w.InsertSession(ctx, u, u.Password, newSession(u, ws.ID))
+			return w.Accounts.InsertSession(ctx, u, u.Password, newSession(u, ws.ID))
 		})
-		equal(t, "sessions", len(must(w.Sessions(ctx, u.ID, fullPage))(t).Items), 0)
+		equal(t, "sessions", len(must(w.Accounts.Sessions(ctx, u.ID, fullPage))(t).Items), 0)
 	}
 }
 
@@ -186,45 +186,45 @@ func testMembers(t *testing.T, w *harness) {
 	ws, other := w.workspace(t), w.workspace(t)
 	first, _ := w.member(t, ws.ID, account.Owner)
 	set := func(id string, role account.Role) (account.Outcome, error) {
-		return w.SetRole(ctx, ws.ID, id, role, newEntry(ws.ID, "member.updated", id))
+		return w.Accounts.SetRole(ctx, ws.ID, id, role, newEntry(ws.ID, "member.updated", id))
 	}
 	remove := func(id string) (account.Outcome, error) {
-		return w.RemoveMember(ctx, ws.ID, id, newEntry(ws.ID, "member.removed", id))
+		return w.Accounts.RemoveMember(ctx, ws.ID, id, newEntry(ws.ID, "member.removed", id))
 	}
 	returns(set(first.ID, account.Viewer))(t, "the last owner's role", account.LastOwner)
 	returns(set(first.ID, account.Owner))(t, "the same role", account.Done)
 	returns(remove(first.ID))(t, "the last owner", account.LastOwner)
 	returns(set("usr_none", account.Viewer))(t, "the role of an unknown user", account.Missing)
-	returns(w.SetRole(ctx, other.ID, first.ID, account.Viewer, newEntry(ws.ID, "member.updated", "x")))(t, "elsewhere", account.Missing)
+	returns(w.Accounts.SetRole(ctx, other.ID, first.ID, account.Viewer, newEntry(ws.ID, "member.updated", "x")))(t, "elsewhere", account.Missing)
 
 	second, session := w.member(t, ws.ID, account.Viewer)
 	returns(set(second.ID, account.Operator))(t, "a role", account.Done)
-	equal(t, "role", found(w.Member(ctx, ws.ID, second.ID))(t).Role, account.Operator)
-	equal(t, "role of the session", found(w.SessionByHash(ctx, session.Hash))(t).Role, account.Operator)
-	missing(w.Member(ctx, other.ID, second.ID))(t, "a member of another workspace")
-	page := must(w.Members(ctx, ws.ID, paging.Request{Limit: 1}))(t)
+	equal(t, "role", found(w.Accounts.Member(ctx, ws.ID, second.ID))(t).Role, account.Operator)
+	equal(t, "role of the session", found(w.Accounts.SessionByHash(ctx, session.Hash))(t).Role, account.Operator)
+	missing(w.Accounts.Member(ctx, other.ID, second.ID))(t, "a member of another workspace")
+	page := must(w.Accounts.Members(ctx, ws.ID, paging.Request{Limit: 1}))(t)
 	equal(t, "first of the list", page.Items[0].User.ID, second.ID)
 	equal(t, "next", page.Next, second.ID)
 
 	elsewhere := newSession(second, other.ID)
-	returns(w.Join(ctx, found(w.User(ctx, second.ID))(t), account.Owner, elsewhere))(t, "join another workspace", true)
-	returns(w.SetSessionWorkspace(ctx, second.ID, elsewhere.ID, ws.ID))(t, "move a session", true)
-	returns(w.SetSessionWorkspace(ctx, second.ID, elsewhere.ID, other.ID))(t, "and back", true)
+	returns(w.Accounts.Join(ctx, found(w.Accounts.User(ctx, second.ID))(t), account.Owner, elsewhere))(t, "join another workspace", true)
+	returns(w.Accounts.SetSessionWorkspace(ctx, second.ID, elsewhere.ID, ws.ID))(t, "move a session", true)
+	returns(w.Accounts.SetSessionWorkspace(ctx, second.ID, elsewhere.ID, other.ID))(t, "and back", true)
 	returns(remove(second.ID))(t, "remove", account.Done)
 	returns(remove(second.ID))(t, "remove again", account.Missing)
-	missing(w.SessionByHash(ctx, session.Hash))(t, "the session there")
-	equal(t, "the session elsewhere", found(w.SessionByHash(ctx, elsewhere.Hash))(t).Role, account.Owner)
+	missing(w.Accounts.SessionByHash(ctx, session.Hash))(t, "the session there")
+	equal(t, "the session elsewhere", found(w.Accounts.SessionByHash(ctx, elsewhere.Hash))(t).Role, account.Owner)
 
 	made := newWorkspace()
-	if err := w.InsertWorkspace(ctx, made, []byte("k"), newKey(made.ID), first.ID, newEntry(made.ID, "workspace.created", made.ID)); err != nil {
+	if err := w.Workspaces.InsertWorkspace(ctx, made, []byte("k"), newKey(made.ID), first.ID, newEntry(made.ID, "workspace.created", made.ID)); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "role of who made a workspace", found(w.Member(ctx, made.ID, first.ID))(t).Role, account.Owner)
+	equal(t, "role of who made a workspace", found(w.Accounts.Member(ctx, made.ID, first.ID))(t).Role, account.Owner)
 
 	third, session := w.member(t, ws.ID, account.Viewer)
 	returns(remove(third.ID))(t, "remove", account.Done)
-	missing(w.User(ctx, third.ID))(t, "a user without a workspace")
-	missing(w.SessionByHash(ctx, session.Hash))(t, "their session")
+	missing(w.Accounts.User(ctx, third.ID))(t, "a user without a workspace")
+	missing(w.Accounts.SessionByHash(ctx, session.Hash))(t, "their session")
 }
 
 // testLastOwner checks that one owner stays when owners leave concurrently.
@@ -239,14 +239,14 @@ func testLastOwner(t *testing.T, w *harness) {
 		left := concurrently(t, 2*len(owners), func(i int) (bool, error) {
 			id := owners[i/2].ID
 			if i%2 == 0 {
-				outcome, err := w.SetRole(ctx, ws.ID, id, account.Viewer, newEntry(ws.ID, "member.updated", id))
+				outcome, err := w.Accounts.SetRole(ctx, ws.ID, id, account.Viewer, newEntry(ws.ID, "member.updated", id))
 				return outcome == account.Done, err
 			}
-			outcome, err := w.RemoveMember(ctx, ws.ID, id, newEntry(ws.ID, "member.removed", id))
+			outcome, err := w.Accounts.RemoveMember(ctx, ws.ID, id, newEntry(ws.ID, "member.removed", id))
 			return outcome == account.Done, err
 		})
 		remaining := 0
-		for _, m := range must(w.Members(ctx, ws.ID, fullPage))(t).Items {
+		for _, m := range must(w.Accounts.Members(ctx, ws.ID, fullPage))(t).Items {
 			if m.Role == account.Owner {
 				remaining++
 			}
@@ -270,49 +270,49 @@ func testInvitations(t *testing.T, w *harness) {
 	ctx, now := t.Context(), clock.Now()
 	ws := w.workspace(t)
 	insert := func(in account.Invitation, atMost int) (bool, error) {
-		return w.InsertInvitation(ctx, in, atMost, newEntry(ws.ID, "invitation.created", in.ID))
+		return w.Accounts.InsertInvitation(ctx, in, atMost, newEntry(ws.ID, "invitation.created", in.ID))
 	}
 	first := newInvitation(ws.ID, "a@example.com")
 	returns(insert(first, 2))(t, "insert", true)
-	equal(t, "by hash", found(w.InvitationByHash(ctx, first.Hash, now))(t), first)
-	equal(t, "by id", found(w.Invitation(ctx, ws.ID, first.ID, now))(t), first)
-	missing(w.Invitation(ctx, "ws_other", first.ID, now))(t, "in another workspace")
-	missing(w.InvitationByHash(ctx, first.Hash, first.ExpiresAt))(t, "one that has expired")
+	equal(t, "by hash", found(w.Accounts.InvitationByHash(ctx, first.Hash, now))(t), first)
+	equal(t, "by id", found(w.Accounts.Invitation(ctx, ws.ID, first.ID, now))(t), first)
+	missing(w.Accounts.Invitation(ctx, "ws_other", first.ID, now))(t, "in another workspace")
+	missing(w.Accounts.InvitationByHash(ctx, first.Hash, first.ExpiresAt))(t, "one that has expired")
 	again := newInvitation(ws.ID, "a@example.com")
 	returns(insert(again, 2))(t, "to the same address", true)
-	missing(w.InvitationByHash(ctx, first.Hash, now))(t, "the previous one")
+	missing(w.Accounts.InvitationByHash(ctx, first.Hash, now))(t, "the previous one")
 	returns(insert(newInvitation(ws.ID, "b@example.com"), 2))(t, "a second one", true)
 	returns(insert(newInvitation(ws.ID, "c@example.com"), 2))(t, "over the limit", false)
-	equal(t, "listed", len(must(w.Invitations(ctx, ws.ID, now, fullPage))(t).Items), 2)
-	empty(w.Invitations(ctx, ws.ID, again.ExpiresAt.Add(time.Minute), fullPage))(t, "listed after their time")
+	equal(t, "listed", len(must(w.Accounts.Invitations(ctx, ws.ID, now, fullPage))(t).Items), 2)
+	empty(w.Accounts.Invitations(ctx, ws.ID, again.ExpiresAt.Add(time.Minute), fullPage))(t, "listed after their time")
 
 	t.Run("expires", func(t *testing.T) {
 		old := newInvitation(ws.ID, "d@example.com")
 		old.CreatedAt, old.ExpiresAt = now.Add(-time.Hour), now.Add(-time.Minute)
 		returns(insert(old, noLimit))(t, "insert", true)
 		u := newUser()
-		returns(w.Accept(ctx, old, u, newSession(u, ws.ID)))(t, "accept", false)
+		returns(w.Accounts.Accept(ctx, old, u, newSession(u, ws.ID)))(t, "accept", false)
 		returns(insert(newInvitation(ws.ID, "b@example.com"), 2))(t, "in its place", true)
 	})
 	t.Run("is accepted once", func(t *testing.T) {
 		accepted := concurrently(t, 16, func(int) (bool, error) {
 			u := newUser()
-			return w.Accept(ctx, again, u, newSession(u, ws.ID), newEntry(ws.ID, "invitation.accepted", again.ID))
+			return w.Accounts.Accept(ctx, again, u, newSession(u, ws.ID), newEntry(ws.ID, "invitation.accepted", again.ID))
 		})
 		equal(t, "accepted", accepted, 1)
-		equal(t, "members", len(must(w.Members(ctx, ws.ID, fullPage))(t).Items), 1)
-		equal(t, "users", len(must(w.Users(ctx, fullPage))(t).Items), 1)
+		equal(t, "members", len(must(w.Accounts.Members(ctx, ws.ID, fullPage))(t).Items), 1)
+		equal(t, "users", len(must(w.Accounts.Users(ctx, fullPage))(t).Items), 1)
 		equal(t, "audit entries", w.audited(t, ws.ID, again.ID), 2)
 	})
 	t.Run("for a member stays", func(t *testing.T) {
 		u, _ := w.member(t, ws.ID, account.Viewer)
 		in := newInvitation(ws.ID, u.Email)
 		returns(insert(in, noLimit))(t, "insert", true)
-		returns(w.Accept(ctx, in, u, newSession(u, ws.ID)))(t, "accept", false)
-		equal(t, "by hash", found(w.InvitationByHash(ctx, in.Hash, now))(t), in)
-		returns(w.RevokeInvitation(ctx, "ws_other", in.ID, newEntry(ws.ID, "invitation.revoked", in.ID)))(t, "revoke elsewhere", false)
-		returns(w.RevokeInvitation(ctx, ws.ID, in.ID, newEntry(ws.ID, "invitation.revoked", in.ID)))(t, "revoke", true)
-		returns(w.RevokeInvitation(ctx, ws.ID, in.ID, newEntry(ws.ID, "invitation.revoked", in.ID)))(t, "twice", false)
+		returns(w.Accounts.Accept(ctx, in, u, newSession(u, ws.ID)))(t, "accept", false)
+		equal(t, "by hash", found(w.Accounts.InvitationByHash(ctx, in.Hash, now))(t), in)
+		returns(w.Accounts.RevokeInvitation(ctx, "ws_other", in.ID, newEntry(ws.ID, "invitation.revoked", in.ID)))(t, "revoke elsewhere", false)
+		returns(w.Accounts.RevokeInvitation(ctx, ws.ID, in.ID, newEntry(ws.ID, "invitation.revoked", in.ID)))(t, "revoke", true)
+		returns(w.Accounts.RevokeInvitation(ctx, ws.ID, in.ID, newEntry(ws.ID, "invitation.revoked", in.ID)))(t, "twice", false)
 	})
 }
 
@@ -324,7 +324,7 @@ func newTicket(kind account.TicketKind, userID string) account.Ticket {
 func (w *harness) ticket(t *testing.T, kind account.TicketKind, userID string) account.Ticket {
 	t.Helper()
 	made := newTicket(kind, userID)
-	if err := w.InsertTicket(t.Context(), made); err != nil {
+	if err := w.Accounts.InsertTicket(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}
 	return made
@@ -336,24 +336,24 @@ func testFirstOwner(t *testing.T, w *harness) {
 	ctx, now := t.Context(), clock.Now()
 	ws := w.workspace(t)
 	tickets := []account.Ticket{w.ticket(t, account.Welcome, ""), w.ticket(t, account.Welcome, ""), w.ticket(t, account.Welcome, "")}
-	equal(t, "ticket", found(w.TicketByHash(ctx, account.Welcome, tickets[0].Hash, now))(t), tickets[0])
-	missing(w.TicketByHash(ctx, account.Reset, tickets[0].Hash, now))(t, "of another kind")
-	missing(w.TicketByHash(ctx, account.Welcome, tickets[0].Hash, tickets[0].ExpiresAt))(t, "after its time")
+	equal(t, "ticket", found(w.Accounts.TicketByHash(ctx, account.Welcome, tickets[0].Hash, now))(t), tickets[0])
+	missing(w.Accounts.TicketByHash(ctx, account.Reset, tickets[0].Hash, now))(t, "of another kind")
+	missing(w.Accounts.TicketByHash(ctx, account.Welcome, tickets[0].Hash, tickets[0].ExpiresAt))(t, "after its time")
 	_, _ = w.member(t, ws.ID, account.Editor) // not an owner
-	returns(w.HasOwner(ctx, ws.ID))(t, "has an owner", false)
+	returns(w.Accounts.HasOwner(ctx, ws.ID))(t, "has an owner", false)
 	u := newUser()
-	returns(w.CreateFirstOwner(ctx, []byte("none"), now, u, newSession(u, ws.ID)))(t, "without a ticket", false)
+	returns(w.Accounts.CreateFirstOwner(ctx, []byte("none"), now, u, newSession(u, ws.ID)))(t, "without a ticket", false)
 	founded := concurrently(t, 64, func(i int) (bool, error) {
 		u := newUser()
-		return w.CreateFirstOwner(ctx, tickets[i%3].Hash, now, u, newSession(u, ws.ID), newEntry(ws.ID, "user.created", "first owners"))
+		return w.Accounts.CreateFirstOwner(ctx, tickets[i%3].Hash, now, u, newSession(u, ws.ID), newEntry(ws.ID, "user.created", "first owners"))
 	})
 	equal(t, "first owners", founded, 1)
-	returns(w.HasOwner(ctx, ws.ID))(t, "has an owner", true)
-	equal(t, "users", len(must(w.Users(ctx, fullPage))(t).Items), 2)
-	equal(t, "owners", must(w.Members(ctx, ws.ID, fullPage))(t).Items[0].Role, account.Owner)
+	returns(w.Accounts.HasOwner(ctx, ws.ID))(t, "has an owner", true)
+	equal(t, "users", len(must(w.Accounts.Users(ctx, fullPage))(t).Items), 2)
+	equal(t, "owners", must(w.Accounts.Members(ctx, ws.ID, fullPage))(t).Items[0].Role, account.Owner)
 	equal(t, "audit entries", w.audited(t, ws.ID, "first owners"), 1)
 	late := w.ticket(t, account.Welcome, "")
-	returns(w.CreateFirstOwner(ctx, late.Hash, now, u, newSession(u, ws.ID)))(t, "when there is an owner", false)
+	returns(w.Accounts.CreateFirstOwner(ctx, late.Hash, now, u, newSession(u, ws.ID)))(t, "when there is an owner", false)
 }
 
 func testResets(t *testing.T, w *harness) {
@@ -361,21 +361,21 @@ func testResets(t *testing.T, w *harness) {
 	ws := w.workspace(t)
 	u, _ := w.member(t, ws.ID, account.Owner)
 	u.Password, u.Identity = "", "https://a 1"
-	returns(w.BindIdentity(ctx, u, "", nil, newEntry(ws.ID, "user.updated", "identity")))(t, "bind", true)
+	returns(w.Accounts.BindIdentity(ctx, u, "", nil, newEntry(ws.ID, "user.updated", "identity")))(t, "bind", true)
 	s := newSession(u, ws.ID)
-	returns(w.InsertSession(ctx, u, "", s))(t, "sign in", true)
+	returns(w.Accounts.InsertSession(ctx, u, "", s))(t, "sign in", true)
 	ticket, other := w.ticket(t, account.Reset, u.ID), w.ticket(t, account.Reset, u.ID)
 	changed := u
 	changed.Password = "reset"
 	reset := concurrently(t, 8, func(int) (bool, error) {
-		return w.ResetPassword(ctx, ticket.Hash, now, changed, newSession(u, ws.ID), newEntry(ws.ID, "user.password_changed", "reset"))
+		return w.Accounts.ResetPassword(ctx, ticket.Hash, now, changed, newSession(u, ws.ID), newEntry(ws.ID, "user.password_changed", "reset"))
 	})
 	equal(t, "resets", reset, 1)
-	equal(t, "password", found(w.User(ctx, u.ID))(t).Password, "reset")
-	missing(w.UserByIdentity(ctx, "https://a 1"))(t, "the previous identity")
-	missing(w.SessionByHash(ctx, s.Hash))(t, "the previous session")
-	equal(t, "sessions", len(must(w.Sessions(ctx, u.ID, fullPage))(t).Items), 1)
-	missing(w.TicketByHash(ctx, account.Reset, other.Hash, now))(t, "the other ticket")
+	equal(t, "password", found(w.Accounts.User(ctx, u.ID))(t).Password, "reset")
+	missing(w.Accounts.UserByIdentity(ctx, "https://a 1"))(t, "the previous identity")
+	missing(w.Accounts.SessionByHash(ctx, s.Hash))(t, "the previous session")
+	equal(t, "sessions", len(must(w.Accounts.Sessions(ctx, u.ID, fullPage))(t).Items), 1)
+	missing(w.Accounts.TicketByHash(ctx, account.Reset, other.Hash, now))(t, "the other ticket")
 	equal(t, "audit entries", w.audited(t, ws.ID, "reset"), 1)
 }
 
@@ -386,18 +386,18 @@ func testPurgeSessions(t *testing.T, w *harness) {
 	for range 3 {
 		old := newSession(u, ws.ID)
 		old.ExpiresAt = now
-		returns(w.InsertSession(ctx, u, u.Password, old))(t, "insert", true)
+		returns(w.Accounts.InsertSession(ctx, u, u.Password, old))(t, "insert", true)
 	}
 	idle := newSession(u, ws.ID)
 	idle.SeenAt = now.Add(-time.Hour)
-	returns(w.InsertSession(ctx, u, u.Password, idle))(t, "insert", true)
+	returns(w.Accounts.InsertSession(ctx, u, u.Password, idle))(t, "insert", true)
 	expired := newTicket(account.Reset, u.ID)
 	expired.ExpiresAt = now
-	if err := w.InsertTicket(ctx, expired); err != nil {
+	if err := w.Accounts.InsertTicket(ctx, expired); err != nil {
 		t.Fatal(err)
 	}
-	returns(w.PurgeSessions(ctx, now, now.Add(-time.Minute), 2))(t, "more than a batch", true)
-	returns(w.PurgeSessions(ctx, now, now.Add(-time.Minute), 20))(t, "the rest", false)
-	equal(t, "sessions", must(w.Sessions(ctx, u.ID, fullPage))(t).Items, []account.Session{kept.Session})
+	returns(w.Accounts.PurgeSessions(ctx, now, now.Add(-time.Minute), 2))(t, "more than a batch", true)
+	returns(w.Accounts.PurgeSessions(ctx, now, now.Add(-time.Minute), 20))(t, "the rest", false)
+	equal(t, "sessions", must(w.Accounts.Sessions(ctx, u.ID, fullPage))(t).Items, []account.Session{kept.Session})
 	equal(t, "tickets", w.count(t, `SELECT count(*) FROM tickets`), 0)
 }

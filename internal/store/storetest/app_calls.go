@@ -37,7 +37,7 @@ func (w *harness) installed(t *testing.T, ws auth.Workspace, app, account string
 func (w *harness) calleesOf(t *testing.T, app, account string) []string {
 	t.Helper()
 	out := []string{}
-	for _, one := range must(w.Callees(t.Context(), botHook, app, account))(t) {
+	for _, one := range must(w.Subscriptions.Callees(t.Context(), botHook, app, account))(t) {
 		out = append(out, one.WorkspaceID)
 	}
 	slices.Sort(out)
@@ -58,38 +58,38 @@ func testCallees(t *testing.T, w *harness) {
 	equal(t, "of the second one", w.calleesOf(t, app, "T2"), []string{second.ID})
 	equal(t, "of the other app", w.calleesOf(t, other, "T1"), []string{second.ID})
 	equal(t, "of no account", w.calleesOf(t, app, ""), []string{})
-	equal(t, "of another hook", len(must(w.Callees(ctx, "bot.others", app, "T1"))(t)), 0)
-	equal(t, "in one workspace", len(must(w.CalleesIn(ctx, second.ID, botHook, app))(t)), 1)
-	called := must(w.CalledAccounts(ctx, botHook, app, []string{"T1", "T2", "T3"}))(t)
+	equal(t, "of another hook", len(must(w.Subscriptions.Callees(ctx, "bot.others", app, "T1"))(t)), 0)
+	equal(t, "in one workspace", len(must(w.Subscriptions.CalleesIn(ctx, second.ID, botHook, app))(t)), 1)
+	called := must(w.Subscriptions.CalledAccounts(ctx, botHook, app, []string{"T1", "T2", "T3"}))(t)
 	slices.Sort(called)
 	equal(t, "accounts", called, []string{"T1", "T2"})
 
 	moved := one
 	moved.Learned, moved.Epoch = map[string]string{integration.Account: "T2"}, 2
 	entry := newEntry(first.ID, "connection.reconnected", one.ID)
-	returns(w.UpdateConnection(ctx, moved, 1, &entry))(t, "connect another account", true)
+	returns(w.Connections.UpdateConnection(ctx, moved, 1, &entry))(t, "connect another account", true)
 	equal(t, "of the first account then", w.calleesOf(t, app, "T1"), []string{})
 	equal(t, "of the second one then", w.calleesOf(t, app, "T2"), both)
 	moved.App, moved.Epoch = other, 3
 	entry = newEntry(first.ID, "connection.reconnected", one.ID)
-	returns(w.UpdateConnection(ctx, moved, 2, &entry))(t, "connect with another app", true)
+	returns(w.Connections.UpdateConnection(ctx, moved, 2, &entry))(t, "connect with another app", true)
 	equal(t, "of the app that it has left", w.calleesOf(t, app, "T2"), []string{second.ID})
 	equal(t, "of its app now", w.calleesOf(t, other, "T2"), []string{first.ID})
 
-	if err := w.SetConnectionApp(ctx, first.ID, one.ID, 2, app); err != nil {
+	if err := w.Connections.SetConnectionApp(ctx, first.ID, one.ID, 2, app); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "after a change that came too late", w.calleesOf(t, other, "T2"), []string{first.ID})
-	if err := w.SetConnectionApp(ctx, second.ID, one.ID, 3, app); err != nil {
+	if err := w.Connections.SetConnectionApp(ctx, second.ID, one.ID, 3, app); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "after a change by a stranger", w.calleesOf(t, other, "T2"), []string{first.ID})
 
 	_, flow := w.installed(t, first, app, "T3")
 	equal(t, "of a third account", w.calleesOf(t, app, "T3"), []string{first.ID})
-	returns(w.UpdateWorkflow(ctx, withNewTriggers(flow, workflow.Paused)))(t, "pause", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, withNewTriggers(flow, workflow.Paused)))(t, "pause", true)
 	equal(t, "while the workflow is paused", w.calleesOf(t, app, "T3"), []string{})
-	equal(t, "accounts while the workflow is paused", len(must(w.CalledAccounts(ctx, botHook, app, []string{"T3"}))(t)), 0)
+	equal(t, "accounts while the workflow is paused", len(must(w.Subscriptions.CalledAccounts(ctx, botHook, app, []string{"T3"}))(t)), 0)
 }
 
 func newAppCall(ws auth.Workspace, app, account string) subscription.AppCall {
@@ -102,7 +102,7 @@ func newAppCall(ws auth.Workspace, app, account string) subscription.AppCall {
 // dueCalls returns the due calls for an app.
 func (w *harness) dueCalls(t *testing.T, app string) (due []subscription.AppCall) {
 	t.Helper()
-	for _, one := range must(w.DueAppCalls(t.Context(), clock.Steady(), 10_000))(t) {
+	for _, one := range must(w.Subscriptions.DueAppCalls(t.Context(), clock.Steady(), 10_000))(t) {
 		if one.App == app {
 			due = append(due, one)
 		}
@@ -112,7 +112,7 @@ func (w *harness) dueCalls(t *testing.T, app string) (due []subscription.AppCall
 
 func (w *harness) insertCalls(t *testing.T, calls ...subscription.AppCall) {
 	t.Helper()
-	if err := w.InsertAppCalls(t.Context(), calls); err != nil {
+	if err := w.Subscriptions.InsertAppCalls(t.Context(), calls); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -122,14 +122,14 @@ func testWaitingAppCalls(t *testing.T, w *harness) {
 	call := newAppCall(ws, app, "T1")
 	w.insertCalls(t, call)
 	equal(t, "due", w.dueCalls(t, app), []subscription.AppCall{call})
-	if next := must(w.NextAppCall(ctx))(t); next == nil || next.After(call.NextAt) {
+	if next := must(w.Subscriptions.NextAppCall(ctx))(t); next == nil || next.After(call.NextAt) {
 		t.Errorf("the next call is due at %v", next)
 	}
 	until := clock.Steady().Add(time.Minute)
-	returns(w.PostponeAppCall(ctx, call, until, 1))(t, "postpone", true)
-	returns(w.PostponeAppCall(ctx, call, until, 1))(t, "postpone what another node has", false)
+	returns(w.Subscriptions.PostponeAppCall(ctx, call, until, 1))(t, "postpone", true)
+	returns(w.Subscriptions.PostponeAppCall(ctx, call, until, 1))(t, "postpone what another node has", false)
 	equal(t, "due then", len(w.dueCalls(t, app)), 0)
-	if err := w.DeleteAppCall(ctx, call); err != nil {
+	if err := w.Subscriptions.DeleteAppCall(ctx, call); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "rows", w.count(t, `SELECT count(*) FROM app_calls WHERE app = $1`, app), 0)
@@ -148,12 +148,12 @@ func testDueAppCalls(t *testing.T, w *harness) {
 		}
 		w.insertCalls(t, many...)
 	}
-	if err := w.InsertAppCalls(ctx, []subscription.AppCall{newAppCall(ws, app, "quiet"), newAppCall(ws, app, "busy")}); !fault.Is(err, fault.Unavailable) {
+	if err := w.Subscriptions.InsertAppCalls(ctx, []subscription.AppCall{newAppCall(ws, app, "quiet"), newAppCall(ws, app, "busy")}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("too many calls: %v", err)
 	}
 	large := newAppCall(ws, app, "large")
 	large.Sealed = make([]byte, 33<<20)
-	if err := w.InsertAppCalls(ctx, []subscription.AppCall{large}); !fault.Is(err, fault.Unavailable) {
+	if err := w.Subscriptions.InsertAppCalls(ctx, []subscription.AppCall{large}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("too many bytes: %v", err)
 	}
 	equal(t, "rows of a call that was rejected", w.count(t, `SELECT count(*) FROM app_calls WHERE app = $1 AND account_id = 'quiet'`, app), 0)

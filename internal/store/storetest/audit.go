@@ -9,14 +9,14 @@ import (
 
 func testAudit(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
-	founding := must(w.AuditEntries(ctx, ws.ID, audit.Filter{}, fullPage))(t).Items
+	founding := must(w.Audit.AuditEntries(ctx, ws.ID, audit.Filter{}, fullPage))(t).Items
 
 	// Each entry is written with a new key.
 	var entries []audit.Entry // newest first
 	write := func(action, target string, details map[string]any) {
 		entry := newEntry(ws.ID, action, target)
 		entry.Details = details
-		returns(w.InsertKey(ctx, newKey(ws.ID), noLimit, entry))(t, "insert a key", true)
+		returns(w.Workspaces.InsertKey(ctx, newKey(ws.ID), noLimit, entry))(t, "insert a key", true)
 		entries = append([]audit.Entry{entry}, entries...)
 	}
 	write("made", "a", nil)
@@ -29,8 +29,8 @@ func testAudit(t *testing.T, w *harness) {
 	}
 
 	t.Run("is listed newest first", func(t *testing.T) {
-		equal(t, "all", must(w.AuditEntries(ctx, ws.ID, audit.Filter{}, fullPage))(t).Items, append(pick(0, 1, 2, 3, 4), founding...))
-		empty(w.AuditEntries(ctx, "ws_none", audit.Filter{}, fullPage))(t, "an unknown workspace")
+		equal(t, "all", must(w.Audit.AuditEntries(ctx, ws.ID, audit.Filter{}, fullPage))(t).Items, append(pick(0, 1, 2, 3, 4), founding...))
+		empty(w.Audit.AuditEntries(ctx, "ws_none", audit.Filter{}, fullPage))(t, "an unknown workspace")
 	})
 
 	t.Run("filters", func(t *testing.T) {
@@ -44,16 +44,16 @@ func testAudit(t *testing.T, w *harness) {
 			"by no match":   {audit.Filter{Action: "made", TargetID: "c"}, nil},
 			"by what is no": {audit.Filter{Action: "' OR 1 = 1 --"}, nil},
 		} {
-			equal(t, name, must(w.AuditEntries(ctx, ws.ID, tc.filter, fullPage))(t).Items, tc.want)
+			equal(t, name, must(w.Audit.AuditEntries(ctx, ws.ID, tc.filter, fullPage))(t).Items, tc.want)
 		}
 	})
 
 	t.Run("pages with a filter", func(t *testing.T) {
 		filter := audit.Filter{Action: "changed"}
-		page := must(w.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2}))(t)
+		page := must(w.Audit.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2}))(t)
 		equal(t, "first", page, paging.Page[audit.Entry]{Items: pick(0, 1), Next: entries[1].ID})
-		page = must(w.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2, After: page.Next}))(t)
+		page = must(w.Audit.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2, After: page.Next}))(t)
 		equal(t, "last", page, paging.Page[audit.Entry]{Items: pick(2)})
-		empty(w.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2, After: entries[2].ID}))(t, "after the last")
+		empty(w.Audit.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2, After: entries[2].ID}))(t, "after the last")
 	})
 }

@@ -19,7 +19,7 @@ func testAuditChain(t *testing.T, w *harness) {
 		entry := newEntry(ws.ID, "made", "zero \x00 and invalid \xff")
 		entry.Details = map[string]any{"text": "zero \x00, invalid \xff, <b> & 😀", "number": 1e21}
 		entry.RequestID = ""
-		returns(w.InsertKey(t.Context(), newKey(ws.ID), noLimit, entry))(t, "insert a key", true)
+		returns(w.Workspaces.InsertKey(t.Context(), newKey(ws.ID), noLimit, entry))(t, "insert a key", true)
 		w.verified(t, ws, 2)
 	})
 
@@ -28,14 +28,14 @@ func testAuditChain(t *testing.T, w *harness) {
 		w.exec(t, `INSERT INTO audit (id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id)
 			VALUES ($1, $2, 1, 'user', 'u', 'made', 'thing', 'a', '{}', '')`, "aud_0"+ws.ID, ws.ID)
 		equal(t, "unchained", w.verified(t, ws, 1).Unchained, 1)
-		for must(w.PurgeAudit(t.Context(), time.UnixMicro(2), 100))(t) {
+		for must(w.Audit.PurgeAudit(t.Context(), time.UnixMicro(2), 100))(t) {
 		}
 		equal(t, "unchained", w.verified(t, ws, 1).Unchained, 0)
 	})
 
 	t.Run("does not contain what was rolled back", func(t *testing.T) {
 		ws := w.workspace(t)
-		returns(w.InsertKey(t.Context(), newKey(ws.ID), 0, newEntry(ws.ID, "made", "a")))(t, "over the limit", false)
+		returns(w.Workspaces.InsertKey(t.Context(), newKey(ws.ID), 0, newEntry(ws.ID, "made", "a")))(t, "over the limit", false)
 		w.verified(t, ws, 1)
 	})
 }
@@ -44,7 +44,7 @@ func testAuditChain(t *testing.T, w *harness) {
 // the given entry.
 func (w *harness) verified(t *testing.T, ws auth.Workspace, seq int64) audit.Verification {
 	t.Helper()
-	v := must(audit.Verify(t.Context(), w.Store, ws.ID, nil))(t)
+	v := must(audit.Verify(t.Context(), w.DB.Audit, ws.ID, nil))(t)
 	if v.Broken != nil {
 		t.Errorf("the chain is broken: %+v", *v.Broken)
 	}
@@ -87,7 +87,7 @@ func (w *harness) testTampering(t *testing.T) {
 		w.exec(t, tc.statement, ws.ID)
 		w.exec(t, `DELETE FROM audit WHERE workspace_id = $1 AND seq <= (SELECT purged_seq FROM audit_chains c WHERE c.workspace_id = $1)`, ws.ID)
 		w.exec(t, `UPDATE audit SET seq = 5 + seq WHERE workspace_id = $1 AND seq < 0`, ws.ID) // completes "another order"
-		v := must(audit.Verify(t.Context(), w.Store, ws.ID, nil))(t)
+		v := must(audit.Verify(t.Context(), w.DB.Audit, ws.ID, nil))(t)
 		if v.Broken == nil || v.Broken.Seq != tc.broken {
 			t.Errorf("%s: got %+v, want a break at %d", name, v.Broken, tc.broken)
 		}
@@ -104,7 +104,7 @@ func (w *harness) testConcurrentAudit(t *testing.T) {
 		if i%2 == 0 {
 			ws = one
 		}
-		return true, w.RecordAudit(t.Context(), newEntry(ws.ID, "failed", "a"))
+		return true, w.Audit.RecordAudit(t.Context(), newEntry(ws.ID, "failed", "a"))
 	})
 	w.verified(t, one, n/2)
 	w.verified(t, other, n/2+1)
@@ -115,7 +115,7 @@ func (w *harness) testConcurrentAudit(t *testing.T) {
 		if i%2 == 0 {
 			entries[0], entries[1] = entries[1], entries[0]
 		}
-		return true, w.RecordAudit(t.Context(), entries...)
+		return true, w.Audit.RecordAudit(t.Context(), entries...)
 	})
 	w.verified(t, one, n/2+2*n)
 	w.verified(t, other, n/2+1+n)
@@ -127,7 +127,7 @@ func (w *harness) testPurgedChain(t *testing.T) {
 	at := func(offset time.Duration) {
 		entry := newEntry(ws.ID, "made", "a")
 		entry.At = began.Add(offset)
-		if err := w.RecordAudit(ctx, entry); err != nil {
+		if err := w.Audit.RecordAudit(ctx, entry); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,14 +139,14 @@ func (w *harness) testPurgedChain(t *testing.T) {
 		at(time.Duration(hours) * time.Hour)
 	}
 	for range 2 {
-		for must(w.PurgeAudit(ctx, began, 2))(t) {
+		for must(w.Audit.PurgeAudit(ctx, began, 2))(t) {
 		}
 		v := w.verified(t, ws, 7)
 		equal(t, "entries", v.Entries, 4) // an entry stays as long as those before it, and the last old one
 	}
 	at(7 * time.Hour)
 	equal(t, "entries", w.verified(t, ws, 8).Entries, 5)
-	for must(w.PurgeAudit(ctx, began.Add(24*time.Hour), 100))(t) {
+	for must(w.Audit.PurgeAudit(ctx, began.Add(24*time.Hour), 100))(t) {
 	}
 	equal(t, "entries", w.verified(t, ws, 8).Entries, 1)
 	at(8 * time.Hour)

@@ -19,22 +19,22 @@ func newInstallation() auth.Installation {
 
 func testInstallation(t *testing.T, w *harness) {
 	ctx := t.Context()
-	if check := must(w.KeyCheck(ctx))(t); check != nil {
+	if check := must(w.Installation.KeyCheck(ctx))(t); check != nil {
 		t.Errorf("an empty store has the key check %q", check)
 	}
-	missing(w.FirstWorkspace(ctx))(t, "the first workspace of an empty store")
+	missing(w.Workspaces.FirstWorkspace(ctx))(t, "the first workspace of an empty store")
 	in := newInstallation()
-	returns(w.Install(ctx, in))(t, "the first installation", true)
-	returns(w.HasSeveralWorkspaces(ctx))(t, "whether there are several workspaces after the installation", false)
+	returns(w.Workspaces.Install(ctx, in))(t, "the first installation", true)
+	returns(w.Workspaces.HasSeveralWorkspaces(ctx))(t, "whether there are several workspaces after the installation", false)
 
 	t.Run("writes everything", func(t *testing.T) {
 		want := in.Workspace
 		want.First = true
-		equal(t, "first workspace", found(w.FirstWorkspace(ctx))(t), want)
-		equal(t, "workspace", found(w.Workspace(ctx, in.Workspace.ID))(t), want)
-		equal(t, "key check", must(w.KeyCheck(ctx))(t), in.KeyCheck)
-		equal(t, "data key", must(w.DataKey(ctx, in.Workspace.ID))(t), in.DataKey)
-		key, workspace, err := w.KeyByLookup(ctx, in.AdminKey.Lookup)
+		equal(t, "first workspace", found(w.Workspaces.FirstWorkspace(ctx))(t), want)
+		equal(t, "workspace", found(w.Workspaces.Workspace(ctx, in.Workspace.ID))(t), want)
+		equal(t, "key check", must(w.Installation.KeyCheck(ctx))(t), in.KeyCheck)
+		equal(t, "data key", must(w.Workspaces.DataKey(ctx, in.Workspace.ID))(t), in.DataKey)
+		key, workspace, err := w.Workspaces.KeyByLookup(ctx, in.AdminKey.Lookup)
 		equal(t, "admin key", found(key, err)(t), in.AdminKey)
 		equal(t, "workspace of the admin key", *workspace, want)
 		equal(t, "audit entries", w.audited(t, in.Workspace.ID, in.Workspace.ID), 1)
@@ -42,25 +42,25 @@ func testInstallation(t *testing.T, w *harness) {
 
 	t.Run("is done once", func(t *testing.T) {
 		again := newInstallation()
-		returns(w.Install(ctx, again))(t, "the second installation", false)
-		missing(w.Workspace(ctx, again.Workspace.ID))(t, "its workspace")
-		missing(w.Key(ctx, again.Workspace.ID, again.AdminKey.ID))(t, "its key")
+		returns(w.Workspaces.Install(ctx, again))(t, "the second installation", false)
+		missing(w.Workspaces.Workspace(ctx, again.Workspace.ID))(t, "its workspace")
+		missing(w.Workspaces.Key(ctx, again.Workspace.ID, again.AdminKey.ID))(t, "its key")
 		equal(t, "its audit entries", w.audited(t, again.Workspace.ID, again.Workspace.ID), 0)
-		equal(t, "key check", must(w.KeyCheck(ctx))(t), in.KeyCheck)
+		equal(t, "key check", must(w.Installation.KeyCheck(ctx))(t), in.KeyCheck)
 	})
 
 	t.Run("several workspaces", func(t *testing.T) {
 		w.workspace(t)
-		returns(w.HasSeveralWorkspaces(ctx))(t, "with a second workspace", true)
+		returns(w.Workspaces.HasSeveralWorkspaces(ctx))(t, "with a second workspace", true)
 		w.workspace(t)
-		returns(w.HasSeveralWorkspaces(ctx))(t, "with a third workspace", true)
+		returns(w.Workspaces.HasSeveralWorkspaces(ctx))(t, "with a third workspace", true)
 	})
 
 	t.Run("is done once by concurrent callers", func(t *testing.T) {
 		other := newHarness(t, w.open)
-		installed := concurrently(t, 8, func(int) (bool, error) { return other.Install(t.Context(), newInstallation()) })
+		installed := concurrently(t, 8, func(int) (bool, error) { return other.Workspaces.Install(t.Context(), newInstallation()) })
 		equal(t, "installations", installed, 1)
-		equal(t, "workspaces", len(must(other.Workspaces(t.Context(), fullPage))(t).Items), 1)
+		equal(t, "workspaces", len(must(other.Workspaces.Workspaces(t.Context(), fullPage))(t).Items), 1)
 	})
 }
 
@@ -69,21 +69,21 @@ func testWorkspaces(t *testing.T, w *harness) {
 	made := w.workspace(t)
 
 	t.Run("read", func(t *testing.T) {
-		equal(t, "workspace", found(w.Workspace(ctx, made.ID))(t), made)
-		missing(w.Workspace(ctx, "ws_none"))(t, "an unknown workspace")
-		equal(t, "data key", must(w.DataKey(ctx, made.ID))(t), []byte("data key of "+made.ID))
-		fails(w.DataKey(ctx, "ws_none"))(t, "the data key of an unknown workspace")
+		equal(t, "workspace", found(w.Workspaces.Workspace(ctx, made.ID))(t), made)
+		missing(w.Workspaces.Workspace(ctx, "ws_none"))(t, "an unknown workspace")
+		equal(t, "data key", must(w.Workspaces.DataKey(ctx, made.ID))(t), []byte("data key of "+made.ID))
+		fails(w.Workspaces.DataKey(ctx, "ws_none"))(t, "the data key of an unknown workspace")
 		equal(t, "audit entries", w.audited(t, made.ID, made.ID), 1)
 	})
 
 	t.Run("is atomic", func(t *testing.T) {
 		next, key := newWorkspace(), newKey("")
-		taken := must(w.Keys(ctx, made.ID, fullPage))(t).Items[0]
+		taken := must(w.Workspaces.Keys(ctx, made.ID, fullPage))(t).Items[0]
 		key.WorkspaceID, key.Lookup = next.ID, taken.Lookup
-		if err := w.InsertWorkspace(ctx, next, []byte("k"), key, "", newEntry(next.ID, "workspace.created", next.ID)); err == nil {
+		if err := w.Workspaces.InsertWorkspace(ctx, next, []byte("k"), key, "", newEntry(next.ID, "workspace.created", next.ID)); err == nil {
 			t.Error("two keys have the same lookup")
 		}
-		missing(w.Workspace(ctx, next.ID))(t, "the workspace")
+		missing(w.Workspaces.Workspace(ctx, next.ID))(t, "the workspace")
 		equal(t, "its audit entries", w.audited(t, next.ID, next.ID), 0)
 	})
 
@@ -92,17 +92,17 @@ func testWorkspaces(t *testing.T, w *harness) {
 		changed.Name, changed.Plan, changed.RequestsPerMinute = "Renamed", auth.Enterprise, 1234
 		changed.UpdatedAt = made.UpdatedAt.Add(time.Microsecond)
 		entry := newEntry(made.ID, "workspace.updated", "update")
-		returns(w.UpdateWorkspace(ctx, changed, made.UpdatedAt.Add(-time.Microsecond), entry))(t, "a stale update", false)
-		equal(t, "workspace", found(w.Workspace(ctx, made.ID))(t), made)
+		returns(w.Workspaces.UpdateWorkspace(ctx, changed, made.UpdatedAt.Add(-time.Microsecond), entry))(t, "a stale update", false)
+		equal(t, "workspace", found(w.Workspaces.Workspace(ctx, made.ID))(t), made)
 		equal(t, "audit entries of a stale update", w.audited(t, made.ID, "update"), 0)
 
-		returns(w.UpdateWorkspace(ctx, changed, made.UpdatedAt, entry))(t, "an update", true)
-		equal(t, "workspace", found(w.Workspace(ctx, made.ID))(t), changed)
+		returns(w.Workspaces.UpdateWorkspace(ctx, changed, made.UpdatedAt, entry))(t, "an update", true)
+		equal(t, "workspace", found(w.Workspaces.Workspace(ctx, made.ID))(t), changed)
 		equal(t, "audit entries", w.audited(t, made.ID, "update"), 1)
 
-		returns(w.UpdateWorkspace(ctx, changed, made.UpdatedAt, newEntry(made.ID, "workspace.updated", "update")))(t, "the same again", false)
+		returns(w.Workspaces.UpdateWorkspace(ctx, changed, made.UpdatedAt, newEntry(made.ID, "workspace.updated", "update")))(t, "the same again", false)
 		unknown := newWorkspace()
-		returns(w.UpdateWorkspace(ctx, unknown, unknown.UpdatedAt, newEntry(made.ID, "x", "x")))(t, "of an unknown one", false)
+		returns(w.Workspaces.UpdateWorkspace(ctx, unknown, unknown.UpdatedAt, newEntry(made.ID, "x", "x")))(t, "of an unknown one", false)
 	})
 
 	t.Run("one of many concurrent updates wins", func(t *testing.T) {
@@ -110,7 +110,7 @@ func testWorkspaces(t *testing.T, w *harness) {
 		won := concurrently(t, 32, func(int) (bool, error) {
 			now := was
 			now.UpdatedAt = was.UpdatedAt.Add(time.Second)
-			return w.UpdateWorkspace(t.Context(), now, was.UpdatedAt, newEntry(was.ID, "workspace.updated", "race"))
+			return w.Workspaces.UpdateWorkspace(t.Context(), now, was.UpdatedAt, newEntry(was.ID, "workspace.updated", "race"))
 		})
 		equal(t, "winners", won, 1)
 		equal(t, "audit entries", w.audited(t, was.ID, "race"), 1)
@@ -118,11 +118,11 @@ func testWorkspaces(t *testing.T, w *harness) {
 
 	t.Run("list", func(t *testing.T) {
 		w.workspace(t)
-		all := must(w.Workspaces(ctx, fullPage))(t).Items
-		first := must(w.Workspaces(ctx, paging.Request{Limit: 2}))(t)
+		all := must(w.Workspaces.Workspaces(ctx, fullPage))(t).Items
+		first := must(w.Workspaces.Workspaces(ctx, paging.Request{Limit: 2}))(t)
 		equal(t, "first page", first.Items, all[:2])
 		equal(t, "next", first.Next, all[1].ID)
-		rest := must(w.Workspaces(ctx, paging.Request{Limit: 2, After: first.Next}))(t)
+		rest := must(w.Workspaces.Workspaces(ctx, paging.Request{Limit: 2, After: first.Next}))(t)
 		equal(t, "last page", rest, paging.Page[auth.Workspace]{Items: all[2:]})
 	})
 }
@@ -133,26 +133,26 @@ func testKeys(t *testing.T, w *harness) {
 	expires := clock.Now().Add(-time.Hour)
 	made := newKey(ws.ID)
 	made.ExpiresAt, made.Scopes = &expires, []auth.Scope{auth.Admin}
-	returns(w.InsertKey(ctx, made, noLimit, newEntry(ws.ID, "api_key.created", made.ID)))(t, "insert", true)
+	returns(w.Workspaces.InsertKey(ctx, made, noLimit, newEntry(ws.ID, "api_key.created", made.ID)))(t, "insert", true)
 
 	t.Run("a probe leaves nothing", func(t *testing.T) {
-		if err := w.Probe(ctx); err != nil {
+		if err := w.Installation.Probe(ctx); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "probes", w.count(t, `SELECT count(*) FROM tickets WHERE kind = 'probe'`), 0)
 	})
 	t.Run("read", func(t *testing.T) {
-		equal(t, "key", found(w.Key(ctx, ws.ID, made.ID))(t), made)
-		equal(t, "first of the list", must(w.Keys(ctx, ws.ID, fullPage))(t).Items[0], made)
-		missing(w.Key(ctx, ws.ID, "key_none"))(t, "an unknown key")
+		equal(t, "key", found(w.Workspaces.Key(ctx, ws.ID, made.ID))(t), made)
+		equal(t, "first of the list", must(w.Workspaces.Keys(ctx, ws.ID, fullPage))(t).Items[0], made)
+		missing(w.Workspaces.Key(ctx, ws.ID, "key_none"))(t, "an unknown key")
 		equal(t, "audit entries", w.audited(t, ws.ID, made.ID), 1)
 	})
 
 	t.Run("lookup", func(t *testing.T) {
-		key, workspace, err := w.KeyByLookup(ctx, made.Lookup)
+		key, workspace, err := w.Workspaces.KeyByLookup(ctx, made.Lookup)
 		equal(t, "an expired key, which the store does not reject", found(key, err)(t), made)
 		equal(t, "its workspace", *workspace, ws)
-		key, workspace, err = w.KeyByLookup(ctx, "nobody")
+		key, workspace, err = w.Workspaces.KeyByLookup(ctx, "nobody")
 		missing(key, err)(t, "the key of an unknown lookup")
 		missing(workspace, err)(t, "the workspace of an unknown lookup")
 	})
@@ -160,37 +160,37 @@ func testKeys(t *testing.T, w *harness) {
 	t.Run("a lookup belongs to one key", func(t *testing.T) {
 		twin := newKey(ws.ID)
 		twin.Lookup = made.Lookup
-		fails(w.InsertKey(ctx, twin, noLimit, newEntry(ws.ID, "api_key.created", twin.ID)))(t, "a second one")
-		missing(w.Key(ctx, ws.ID, twin.ID))(t, "the second one")
+		fails(w.Workspaces.InsertKey(ctx, twin, noLimit, newEntry(ws.ID, "api_key.created", twin.ID)))(t, "a second one")
+		missing(w.Workspaces.Key(ctx, ws.ID, twin.ID))(t, "the second one")
 		equal(t, "audit entries of the second one", w.audited(t, ws.ID, twin.ID), 0)
-		equal(t, "counted", must(w.UsageCurrent(ctx, ws.ID))(t).APIKeys, len(must(w.Keys(ctx, ws.ID, fullPage))(t).Items))
+		equal(t, "counted", must(w.Usage.UsageCurrent(ctx, ws.ID))(t).APIKeys, len(must(w.Workspaces.Keys(ctx, ws.ID, fullPage))(t).Items))
 	})
 
 	t.Run("use", func(t *testing.T) {
 		used, other := w.key(t, ws.ID), w.key(t, ws.ID)
 		at := clock.Now()
-		if err := w.TouchKeys(ctx, map[string]time.Time{used.ID: at, "key_none": at}); err != nil {
+		if err := w.Workspaces.TouchKeys(ctx, map[string]time.Time{used.ID: at, "key_none": at}); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.TouchKeys(ctx, nil); err != nil {
+		if err := w.Workspaces.TouchKeys(ctx, nil); err != nil {
 			t.Errorf("nothing to touch: %v", err)
 		}
 		used.LastUsedAt = &at
-		equal(t, "the key that was used", found(w.Key(ctx, ws.ID, used.ID))(t), used)
-		equal(t, "the other", found(w.Key(ctx, ws.ID, other.ID))(t), other)
+		equal(t, "the key that was used", found(w.Workspaces.Key(ctx, ws.ID, used.ID))(t), used)
+		equal(t, "the other", found(w.Workspaces.Key(ctx, ws.ID, other.ID))(t), other)
 	})
 
 	t.Run("revocation", func(t *testing.T) {
 		key := w.key(t, ws.ID)
 		entry := newEntry(ws.ID, "api_key.revoked", "revocation")
-		returns(w.RevokeKey(ctx, ws.ID, "key_none", entry.At, entry))(t, "of an unknown key", false)
-		returns(w.RevokeKey(ctx, ws.ID, key.ID, entry.At, entry))(t, "of a key", true)
-		returns(w.RevokeKey(ctx, ws.ID, key.ID, entry.At, newEntry(ws.ID, "api_key.revoked", "revocation")))(t, "again", false)
+		returns(w.Workspaces.RevokeKey(ctx, ws.ID, "key_none", entry.At, entry))(t, "of an unknown key", false)
+		returns(w.Workspaces.RevokeKey(ctx, ws.ID, key.ID, entry.At, entry))(t, "of a key", true)
+		returns(w.Workspaces.RevokeKey(ctx, ws.ID, key.ID, entry.At, newEntry(ws.ID, "api_key.revoked", "revocation")))(t, "again", false)
 		equal(t, "audit entries", w.audited(t, ws.ID, "revocation"), 1)
-		missing(w.Key(ctx, ws.ID, key.ID))(t, "the key")
-		revoked, _, err := w.KeyByLookup(ctx, key.Lookup)
+		missing(w.Workspaces.Key(ctx, ws.ID, key.ID))(t, "the key")
+		revoked, _, err := w.Workspaces.KeyByLookup(ctx, key.Lookup)
 		missing(revoked, err)(t, "its lookup")
-		for _, listed := range must(w.Keys(ctx, ws.ID, fullPage))(t).Items {
+		for _, listed := range must(w.Workspaces.Keys(ctx, ws.ID, fullPage))(t).Items {
 			if listed.ID == key.ID {
 				t.Error("the key is still listed")
 			}

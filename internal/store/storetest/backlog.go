@@ -16,7 +16,7 @@ func testBacklog(t *testing.T, w *harness) {
 	now := clock.Now()
 	backlog := func(t *testing.T, at time.Time) store.Backlog {
 		t.Helper()
-		return must(w.Backlog(ctx, at))(t)
+		return must(w.Runs.Backlog(ctx, at))(t)
 	}
 	equal(t, "when there is nothing", backlog(t, now), store.Backlog{})
 
@@ -34,7 +34,7 @@ func testBacklog(t *testing.T, w *harness) {
 		first := release("node_2", late)
 		equal(t, "when two are due", backlog(t, now).Ready, &late)
 		equal(t, "in time", backlog(t, late.Add(-time.Microsecond)).Ready, nil)
-		_, ok, err := w.Activate(ctx, run.Wake{RunID: first.ID, Epoch: 1}, "node_3")
+		_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: first.ID, Epoch: 1}, "node_3")
 		returns(ok, err)(t, "activate", true)
 		equal(t, "when the first is activated", backlog(t, now).Ready, &later)
 		deleted := w.workflow(t, ws.ID)
@@ -51,7 +51,7 @@ func testBacklog(t *testing.T, w *harness) {
 		var at []time.Time
 		for range 3 {
 			start := newStart(t, of, "node_1")
-			returns(w.StartRun(ctx, start))(t, "start", true)
+			returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 			parcels, at = append(parcels, w.outgoing(t, hook, start.Event.ID)), append(at, start.Event.At)
 		}
 		now := clock.Now()

@@ -39,7 +39,7 @@ func testFireBatch(t *testing.T, w *harness) {
 	t.Run("start together with the trigger's update", func(t *testing.T) {
 		made := w.withTriggers(t, ws.ID, poll)
 		b := newBatch(t, made, 3, fire)
-		started := must(w.StartRuns(ctx, b))(t)
+		started := must(w.Runs.StartRuns(ctx, b))(t)
 		equal(t, "started", started, []string{b.Starts[0].Run.ID, b.Starts[1].Run.ID, b.Starts[2].Run.ID})
 		kept := w.trigger(t, made, "p")
 		equal(t, "state", kept.State, []byte("seen"))
@@ -55,14 +55,14 @@ func testFireBatch(t *testing.T, w *harness) {
 		made := w.withTriggers(t, ws.ID, poll)
 		late := fire
 		late.Was = &next
-		if _, err := w.StartRuns(ctx, newBatch(t, made, 3, late)); !errors.Is(err, run.ErrNotDue) {
+		if _, err := w.Runs.StartRuns(ctx, newBatch(t, made, 3, late)); !errors.Is(err, run.ErrNotDue) {
 			t.Errorf("at another time: %v", err)
 		}
 		stale := newBatch(t, made, 3, fire)
 		for i := range stale.Starts {
 			stale.Starts[i].Revision--
 		}
-		equal(t, "started with a stale revision", must(w.StartRuns(ctx, stale))(t), nil)
+		equal(t, "started with a stale revision", must(w.Runs.StartRuns(ctx, stale))(t), nil)
 		for change := range 2 {
 			mixed := newBatch(t, made, 2, fire)
 			if last := &mixed.Starts[1]; change == 0 {
@@ -70,7 +70,7 @@ func testFireBatch(t *testing.T, w *harness) {
 			} else {
 				last.Plan = auth.Free
 			}
-			equal(t, "started with a part of it stale", must(w.StartRuns(ctx, mixed))(t), nil)
+			equal(t, "started with a part of it stale", must(w.Runs.StartRuns(ctx, mixed))(t), nil)
 		}
 		equal(t, "runs", runs(made), 0)
 		equal(t, "trigger", w.trigger(t, made, "p").State, nil)
@@ -81,7 +81,7 @@ func testFireBatch(t *testing.T, w *harness) {
 	t.Run("one of many concurrent polls wins", func(t *testing.T) {
 		made := w.withTriggers(t, ws.ID, poll)
 		won := concurrently(t, 16, func(int) (bool, error) {
-			started, err := w.StartRuns(t.Context(), newBatch(t, made, 4, fire))
+			started, err := w.Runs.StartRuns(t.Context(), newBatch(t, made, 4, fire))
 			if errors.Is(err, run.ErrNotDue) {
 				return false, nil
 			}
@@ -101,14 +101,14 @@ func testBatchAtLimit(t *testing.T, w *harness, made workflow.Workflow, fire run
 	}
 	b := share(newBatch(t, made, 5, fire), workflow.Drop)
 	b.Rejected = 1
-	equal(t, "started", len(must(w.StartRuns(t.Context(), b))(t)), 2)
+	equal(t, "started", len(must(w.Runs.StartRuns(t.Context(), b))(t)), 2)
 	kept := w.trigger(t, made, "p")
 	equal(t, "note", kept.NotFired, &trigger.Note{At: b.Fire.At, Code: "concurrency_limit", Message: "4"})
 	equal(t, "last run", kept.RunID, b.Starts[1].Run.ID)
 
 	again := fire
 	again.Was = fire.Next
-	if _, err := w.StartRuns(t.Context(), share(newBatch(t, made, 2, again), workflow.Drop)); !errors.Is(err, run.ErrAtLimit) {
+	if _, err := w.Runs.StartRuns(t.Context(), share(newBatch(t, made, 2, again), workflow.Drop)); !errors.Is(err, run.ErrAtLimit) {
 		t.Errorf("when all are over the limit: %v", err)
 	}
 	equal(t, "trigger", w.trigger(t, made, "p"), kept)

@@ -14,7 +14,7 @@ func testCheckpoints(t *testing.T, w *harness) {
 	wf := w.workflow(t, ws.ID)
 	states := func(t *testing.T, r run.Run) (states []string) {
 		t.Helper()
-		for _, step := range found(w.Snapshot(ctx, r.ID))(t).Steps {
+		for _, step := range found(w.Leases.Snapshot(ctx, r.ID))(t).Steps {
 			states = append(states, string(step.State))
 		}
 		return states
@@ -27,7 +27,7 @@ func testCheckpoints(t *testing.T, w *harness) {
 			d := checkpoint(i+1, i+3, state)
 			returns(w.Commit(ctx, firstLease(r), r, d))(t, "commit", true)
 			equal(t, "states", states(t, r), []string{state})
-			step := found(w.Snapshot(ctx, r.ID))(t).Steps[0]
+			step := found(w.Leases.Snapshot(ctx, r.ID))(t).Steps[0]
 			equal(t, "attempt", step.CheckpointAttempt, i+3)
 			equal(t, "failures", step.Failures(), 1)
 		}
@@ -36,7 +36,7 @@ func testCheckpoints(t *testing.T, w *harness) {
 	t.Run("need a valid lease", func(t *testing.T) {
 		r := w.start(t, wf, "node_1")
 		returns(w.Commit(ctx, firstLease(r), r, checkpoint(1, 1, "old")))(t, "commit", true)
-		_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
+		_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
 		returns(ok, err)(t, "takeover", true)
 		returns(w.Commit(ctx, firstLease(r), r, checkpoint(2, 1, "new")))(t, "commit of the old node", false)
 		equal(t, "states", states(t, r), []string{"old"})
@@ -92,7 +92,7 @@ func testChunks(t *testing.T, w *harness) {
 	}
 	chunks := func(t *testing.T, r run.Run) (chunks []run.Chunk) {
 		t.Helper()
-		return found(w.Snapshot(ctx, r.ID))(t).Chunks
+		return found(w.Leases.Snapshot(ctx, r.ID))(t).Chunks
 	}
 	r := start(t)
 	var all []run.Chunk
@@ -157,8 +157,8 @@ func testCheckpointFiles(t *testing.T, w *harness) {
 	last := newFinish(t, r, run.Succeeded)
 	last.Releases = []string{b.ID}
 	returns(w.Commit(ctx, firstLease(r), r, last))(t, "end", true)
-	must(w.PurgeRuns(ctx, r.WorkflowID, []string{r.ID}, 100))(t)
-	for must(w.PurgeRemains(ctx, 100))(t) { // the first batch has little time
+	must(w.Runs.PurgeRuns(ctx, r.WorkflowID, []string{r.ID}, 100))(t)
+	for must(w.Runs.PurgeRemains(ctx, 100))(t) { // the first batch has little time
 	}
 	equal(t, "usage of the deleted run", w.count(t, `SELECT count(*) FROM file_usage WHERE owner = $1`, r.ID), 0)
 }

@@ -22,20 +22,20 @@ func testChildRunErrors(t *testing.T, w *harness) {
 	above, child := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
 	rejects := func(t *testing.T, start run.Start, because error) {
 		t.Helper()
-		if started, err := w.StartRun(ctx, start); started || !errors.Is(err, because) {
+		if started, err := w.Runs.StartRun(ctx, start); started || !errors.Is(err, because) {
 			t.Errorf("started: %v, %v instead of %v", started, err, because)
 		}
 	}
 	status := func(t *testing.T, of run.Run) run.Status {
 		t.Helper()
-		return found(w.Run(ctx, ws.ID, of.ID))(t).Status
+		return found(w.Runs.Run(ctx, ws.ID, of.ID))(t).Status
 	}
 
 	t.Run("is started once", func(t *testing.T) {
 		start := newChild(t, child, w.start(t, above, "node_1"), true)
-		returns(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 		rejects(t, start, run.ErrStarted)
-		equal(t, "parent", found(w.Run(ctx, ws.ID, start.Run.ID))(t).Parent, start.Run.Parent)
+		equal(t, "parent", found(w.Runs.Run(ctx, ws.ID, start.Run.ID))(t).Parent, start.Run.Parent)
 	})
 
 	t.Run("is not started for a run that has ended", func(t *testing.T) {
@@ -44,13 +44,13 @@ func testChildRunErrors(t *testing.T, w *harness) {
 		for _, waits := range []bool{true, false} {
 			start := newChild(t, child, parent, waits)
 			rejects(t, start, run.ErrParentEnded)
-			missing(w.Run(ctx, ws.ID, start.Run.ID))(t, "run")
+			missing(w.Runs.Run(ctx, ws.ID, start.Run.ID))(t, "run")
 		}
 	})
 
 	for name, end := range map[string]func(t *testing.T, of workflow.Workflow, parent run.Run){
 		"cancel": func(t *testing.T, _ workflow.Workflow, parent run.Run) {
-			returns(w.CancelRun(ctx, newCancellation(t, parent)))(t, "cancel", true)
+			returns(w.Runs.CancelRun(ctx, newCancellation(t, parent)))(t, "cancel", true)
 		},
 		"deletion": func(t *testing.T, of workflow.Workflow, _ run.Run) { w.deleteWorkflow(t, of) },
 	} {
@@ -59,7 +59,7 @@ func testChildRunErrors(t *testing.T, w *harness) {
 			parent := w.start(t, own, "node_1")
 			waited, left := newChild(t, child, parent, true), newChild(t, child, parent, false)
 			for _, start := range []run.Start{waited, left} {
-				returns(w.StartRun(ctx, start))(t, "start", true)
+				returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 			}
 			end(t, own, parent)
 			equal(t, "the one that is waited for", status(t, waited.Run), run.Cancelled)
@@ -73,6 +73,6 @@ func testChildRunErrors(t *testing.T, w *harness) {
 		step := newStep("lines", 1, run.StepFailed)
 		step.Error = &run.Failure{Code: "boom", Message: "It failed.", StepID: "lines[2].send"}
 		returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}}))(t, "commit", true)
-		equal(t, "error", found(w.Snapshot(ctx, r.ID))(t).Steps[0].Error, step.Error)
+		equal(t, "error", found(w.Leases.Snapshot(ctx, r.ID))(t).Steps[0].Error, step.Error)
 	})
 }

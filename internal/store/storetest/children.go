@@ -32,7 +32,7 @@ func (w *harness) startChild(t *testing.T, of workflow.Workflow, parent run.Run,
 	t.Helper()
 	start := newStart(t, of, "node_1")
 	start.Run.Parent, start.Run.Depth = &run.Parent{RunID: parent.ID, StepID: path, Waits: waits}, parent.Depth+1
-	returns(w.StartRun(t.Context(), start))(t, "start a child", true)
+	returns(w.Runs.StartRun(t.Context(), start))(t, "start a child", true)
 	w.notified.take()
 	return start.Run
 }
@@ -40,7 +40,7 @@ func (w *harness) startChild(t *testing.T, of workflow.Workflow, parent run.Run,
 // outcome returns the outcome that a step received of the run it waits for.
 func (w *harness) outcome(t *testing.T, of run.Run, path string) *run.Outcome {
 	t.Helper()
-	answer, ok := must(w.Answers(t.Context(), of.ID))(t)[path]
+	answer, ok := must(w.Leases.Answers(t.Context(), of.ID))(t)[path]
 	if !ok {
 		return nil
 	}
@@ -79,9 +79,9 @@ func testChildRuns(t *testing.T, w *harness) {
 	t.Run("is cancelled", func(t *testing.T) {
 		parent := w.startParent(t, wf, "sub")
 		child := w.startChild(t, wf, parent, "sub", true)
-		returns(w.CancelRun(ctx, newCancellation(t, child)))(t, "cancel", true)
+		returns(w.Runs.CancelRun(ctx, newCancellation(t, child)))(t, "cancel", true)
 		equal(t, "outcome", w.outcome(t, parent, "sub"), &run.Outcome{RunID: child.ID, Status: run.Cancelled})
-		equal(t, "the parent run", found(w.Run(ctx, ws.ID, parent.ID))(t).Status, run.Running)
+		equal(t, "the parent run", found(w.Runs.Run(ctx, ws.ID, parent.ID))(t).Status, run.Running)
 		w.notified.take()
 	})
 
@@ -110,17 +110,17 @@ func testChildRuns(t *testing.T, w *harness) {
 func testChildStartedOnce(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, parent := t.Context(), w.startParent(t, wf, "sub")
 	child := w.startChild(t, wf, parent, "sub", true)
-	equal(t, "run", found(w.Run(ctx, wf.WorkspaceID, child.ID))(t).Run, child)
+	equal(t, "run", found(w.Runs.Run(ctx, wf.WorkspaceID, child.ID))(t).Run, child)
 	start := newStart(t, wf, "node_2")
 	start.Run = child
-	if ok, err := w.StartRun(ctx, start); ok || !errors.Is(err, run.ErrStarted) {
+	if ok, err := w.Runs.StartRun(ctx, start); ok || !errors.Is(err, run.ErrStarted) {
 		t.Errorf("again: got %t, %v", ok, err)
 	}
 	equal(t, "queue", w.queue(t, child.ID), &queued{Epoch: 1, Node: new("node_1")})
 	equal(t, "events", w.events(t, child.ID, string(event.RunStarted)), 1)
 	equal(t, "notifications", w.notified.take(), notifications{})
 	w.finish(t, child, run.Succeeded)
-	if ok, err := w.StartRun(ctx, start); ok || !errors.Is(err, run.ErrStarted) {
+	if ok, err := w.Runs.StartRun(ctx, start); ok || !errors.Is(err, run.ErrStarted) {
 		t.Errorf("after its end: got %t, %v", ok, err)
 	}
 	w.notified.take()
@@ -131,7 +131,7 @@ func testChildStartedOnce(t *testing.T, w *harness, wf workflow.Workflow) {
 func testCancelDescendants(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx := t.Context()
 	for name, end := range map[string]func(r run.Run) (bool, error){
-		"cancelled": func(r run.Run) (bool, error) { return w.CancelRun(ctx, newCancellation(t, r)) },
+		"cancelled": func(r run.Run) (bool, error) { return w.Runs.CancelRun(ctx, newCancellation(t, r)) },
 		"cut short": func(r run.Run) (bool, error) {
 			decision := newFinish(t, r, run.Succeeded)
 			decision.Finish.CutShort = true
@@ -146,18 +146,18 @@ func testCancelDescendants(t *testing.T, w *harness, wf workflow.Workflow) {
 		returns(end(top))(t, name, true)
 		notified := w.notified.take()
 		for _, r := range []run.Run{middle, bottom} {
-			detail := found(w.Run(ctx, wf.WorkspaceID, r.ID))(t)
+			detail := found(w.Runs.Run(ctx, wf.WorkspaceID, r.ID))(t)
 			equal(t, name+": status below", detail.Status, run.Cancelled)
 			equal(t, name+": notifications", notified.endsOf(r.ID), []endedRun{{wf.WorkspaceID, r.ID, run.Cancelled}})
 			equal(t, name+": events", w.events(t, r.ID, string(event.RunCancelled)), 1)
 			missing(w.queue(t, r.ID), nil)(t, "its row in the queue")
 		}
 		for _, r := range []run.Run{top, middle} {
-			equal(t, name+": steps", found(w.Run(ctx, wf.WorkspaceID, r.ID))(t).Steps[0].Status, run.StepCancelled)
-			equal(t, name+": answers", must(w.Answers(ctx, r.ID))(t), nil)
+			equal(t, name+": steps", found(w.Runs.Run(ctx, wf.WorkspaceID, r.ID))(t).Steps[0].Status, run.StepCancelled)
+			equal(t, name+": answers", must(w.Leases.Answers(ctx, r.ID))(t), nil)
 		}
 		for _, r := range []run.Run{free, apart} {
-			equal(t, name+": the others", found(w.Run(ctx, wf.WorkspaceID, r.ID))(t).Status, run.Running)
+			equal(t, name+": the others", found(w.Runs.Run(ctx, wf.WorkspaceID, r.ID))(t).Status, run.Running)
 		}
 		equal(t, name+": no run is woken", notified.Wakes, nil)
 	}

@@ -85,7 +85,7 @@ func newCluster(t *testing.T, rows database.Driver, nodes int) *cluster {
 			EnqueueJobs: enqueueJobs, HasJob: hasJob, SlotFreed: m.slotFreed,
 		}, s)
 		s.SetQueue(m.Cluster)
-		m.harness = &harness{Store: s, rows: rows, notified: notified}
+		m.harness = &harness{DB: s, rows: rows, notified: notified}
 		c.nodes = append(c.nodes, m)
 	}
 	c.harness = c.nodes[0].harness

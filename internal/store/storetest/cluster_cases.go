@@ -25,7 +25,7 @@ func testSlots(t *testing.T, tm *cluster) {
 
 	c := tm.start(t, wf, "node_1")
 	tm.checkLoad(t, ws.ID, 2, 1)
-	equal(t, "queued", found(tm.Run(ctx, ws.ID, c.ID))(t).Queued, true)
+	equal(t, "queued", found(tm.Runs.Run(ctx, ws.ID, c.ID))(t).Queued, true)
 	equal(t, "freed before", first.takeFreed(), nil)
 	tm.finish(t, a, run.Succeeded)
 	tm.checkLoad(t, ws.ID, 1, 1)
@@ -46,7 +46,7 @@ func testSlots(t *testing.T, tm *cluster) {
 		jobs := tm.jobs(t)
 		equal(t, "job", jobs[len(jobs)-1].wake.RunID, d.ID)
 		tm.checkLoad(t, ws.ID, 2, 0)
-		returns(tm.CancelRun(ctx, newCancellation(t, d)))(t, "cancel a run with a job", true)
+		returns(tm.Runs.CancelRun(ctx, newCancellation(t, d)))(t, "cancel a run with a job", true)
 		tm.checkLoad(t, ws.ID, 1, 0)
 	})
 	t.Run("queue limit", func(t *testing.T) { testQueueFull(t, tm) })
@@ -58,12 +58,12 @@ func testQueueFull(t *testing.T, tm *cluster) {
 	start := newStart(t, wf, "node_1")
 	most := start.Plan.Limits().QueuedRuns
 	tm.exec(t, `INSERT INTO workspace_load (workspace_id, running, throttled) VALUES ($1, 2, $2)`, ws.ID, most-1)
-	returns(tm.StartRun(t.Context(), start))(t, "the last run that fits", true)
+	returns(tm.Runs.StartRun(t.Context(), start))(t, "the last run that fits", true)
 	rejected := newStart(t, wf, "node_1")
-	if _, err := tm.StartRun(t.Context(), rejected); !errors.Is(err, run.ErrQueueFull) {
+	if _, err := tm.Runs.StartRun(t.Context(), rejected); !errors.Is(err, run.ErrQueueFull) {
 		t.Errorf("one more: %v", err)
 	}
-	missing(tm.Run(t.Context(), ws.ID, rejected.Run.ID))(t, "the rejected run")
+	missing(tm.Runs.Run(t.Context(), ws.ID, rejected.Run.ID))(t, "the rejected run")
 	_, throttled := tm.load(t, ws.ID)
 	equal(t, "throttled", throttled, most)
 }
@@ -137,7 +137,7 @@ func testRetriedWrites(t *testing.T, tm *cluster) {
 			tm.checkLoad(t, ws.ID, 1, 0)
 			returns(first.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Release: true, WakeAt: at}))(t, "again", false)
 			tm.checkLoad(t, ws.ID, 1, 0)
-			returns(tm.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+			returns(tm.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
 			tm.checkLoad(t, ws.ID, 1, 0)
 		})
 	}
@@ -151,7 +151,7 @@ func testRetriedWrites(t *testing.T, tm *cluster) {
 		tm.checkLoad(t, ws.ID, 1, 2)
 		tm.limit.Store(2)
 		for _, r := range []run.Run{r, other} {
-			returns(tm.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+			returns(tm.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
 		}
 		tm.checkLoad(t, ws.ID, 1, 0)
 	})
@@ -167,16 +167,16 @@ func testRetriedWrites(t *testing.T, tm *cluster) {
 		r := tm.start(t, wf, "node_1")
 		wake := run.Wake{RunID: r.ID, Epoch: 1}
 		for range 2 { // the second call repeats one whose response was lost
-			lease, ok, err := first.Activate(ctx, wake, "node_1")
+			lease, ok, err := first.Leases.Activate(ctx, wake, "node_1")
 			if err != nil || !ok || lease.Epoch != 2 {
 				t.Errorf("activate: %v, %t, %v", lease, ok, err)
 			}
 		}
-		if _, ok, err := tm.nodes[1].Activate(ctx, run.Wake{RunID: r.ID, Epoch: 2}, "node_2"); err != nil || ok {
+		if _, ok, err := tm.nodes[1].Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 2}, "node_2"); err != nil || ok {
 			t.Errorf("another node activated it: %t, %v", ok, err)
 		}
 		first.release(t, r, 2, soon())
-		if _, ok, err := first.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 2}, "node_1"); err != nil || ok {
+		if _, ok, err := first.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 2}, "node_1"); err != nil || ok {
 			t.Errorf("it was activated without a slot: %t, %v", ok, err)
 		}
 	})
@@ -201,7 +201,7 @@ func testSlotsOfDeletedWorkflow(t *testing.T, tm *cluster) {
 	tm.exec(t, `UPDATE run_queue SET slot = true, node = 'node_2' WHERE run_id = $1`, throttled.ID)
 	tm.exec(t, `UPDATE workspace_load SET running = running + 1 WHERE workspace_id = $1`, ws.ID)
 	for more := true; more; {
-		more = must(first.PurgeDeleted(ctx, 500))(t)
+		more = must(first.Workflows.PurgeDeleted(ctx, 500))(t)
 	}
 	tm.checkLoad(t, ws.ID, 1, 0)
 }
@@ -262,7 +262,7 @@ func testRequeue(t *testing.T, tm *cluster) {
 	idle, timed, since, elsewhere := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_2")
 	at := soon()
 	first.release(t, timed, 1, at)
-	if _, ok, err := first.Activate(ctx, run.Wake{RunID: since.ID, Epoch: 1}, "node_1"); err != nil || !ok {
+	if _, ok, err := first.Leases.Activate(ctx, run.Wake{RunID: since.ID, Epoch: 1}, "node_1"); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	var all []run.Wake
@@ -319,7 +319,7 @@ func testOwnedRuns(t *testing.T, tm *cluster) {
 		decision := run.Decision{Rev: 1, Steps: []run.Step{step}, Release: true, WakeAt: soon()}
 		returns(first.Commit(ctx, firstLease(r), r, decision))(t, "ask", true)
 		first.notified.take()
-		returns(tm.nodes[1].AnswerStep(ctx, newAnswer(r, "a", `1`)))(t, "answer", true)
+		returns(tm.nodes[1].Runs.AnswerStep(ctx, newAnswer(r, "a", `1`)))(t, "answer", true)
 		equal(t, "notified", tm.nodes[1].notified.take().AnswersArrived, []string{r.ID})
 		wake, outcome, err := first.claim(ctx, job{wake: run.Wake{RunID: r.ID, Epoch: 1}})
 		if err != nil || outcome != run.ClaimOwned || wake.Epoch != 2 {
@@ -336,18 +336,18 @@ func testWebhookOwners(t *testing.T, tm *cluster) {
 	tm.start(t, wf, "node_1")
 	due := func(m *clusterNode) []string {
 		t.Helper()
-		return mapped(must(m.OutboxOf(m.node).DueDeliveries(ctx, clock.Now(), nil, 10))(t), func(d webhook.Due) string { return d.WebhookID })
+		return mapped(must(m.Webhooks.OutboxOf(m.node).DueDeliveries(ctx, clock.Now(), nil, 10))(t), func(d webhook.Due) string { return d.WebhookID })
 	}
 	equal(t, "due for the first", due(first), []string{hook.ID})
 	equal(t, "due for the second", due(second), nil)
 	equal(t, "again for the first", due(first), []string{hook.ID})
-	if err := first.OutboxOf(first.node).ReturnWebhooks(ctx); err != nil {
+	if err := first.Webhooks.OutboxOf(first.node).ReturnWebhooks(ctx); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "due for the second", due(second), nil)
 
 	tm.exec(t, `UPDATE deliveries SET status = 'delivered', next_at = NULL`)
-	if err := first.OutboxOf(first.node).ReturnWebhooks(ctx); err != nil {
+	if err := first.Webhooks.OutboxOf(first.node).ReturnWebhooks(ctx); err != nil {
 		t.Fatal(err)
 	}
 	tm.endRun(t, wf)
@@ -362,6 +362,6 @@ func (tm *cluster) endRun(t *testing.T, of workflow.Workflow) {
 	t.Helper()
 	start := newStart(t, of, "node_1")
 	start.Event = newEvent(t, event.RunCancelled, subjectOf(start.Run)) // no webhook subscribes to that
-	returns(tm.StartRun(t.Context(), start))(t, "start", true)
+	returns(tm.Runs.StartRun(t.Context(), start))(t, "start", true)
 	tm.finish(t, start.Run, run.Succeeded)
 }

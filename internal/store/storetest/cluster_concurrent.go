@@ -38,7 +38,7 @@ func testConcurrentSlots(t *testing.T, tm *cluster) {
 			}
 			runs[next.Run.ID] = i
 			doing.Go(func() {
-				if ok, err := node.StartRun(ctx, next); err != nil || !ok {
+				if ok, err := node.Runs.StartRun(ctx, next); err != nil || !ok {
 					t.Errorf("start: %t, %v", ok, err)
 				}
 			})

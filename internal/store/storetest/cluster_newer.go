@@ -42,7 +42,7 @@ func (tm *cluster) startNewer(t *testing.T, of workflow.Workflow, node string) r
 	t.Helper()
 	start := newStart(t, of, node)
 	start.Level = release.Number + 1
-	returns(tm.StartRun(t.Context(), start))(t, "start", true)
+	returns(tm.Runs.StartRun(t.Context(), start))(t, "start", true)
 	return start.Run
 }
 

@@ -132,7 +132,7 @@ func (p *simulatedNode) startRun(t *testing.T) {
 	p.sim.mu.Lock()
 	p.sim.runs[start.Run.ID] = start.Run
 	p.sim.mu.Unlock()
-	ok, err := p.StartRun(t.Context(), start)
+	ok, err := p.Runs.StartRun(t.Context(), start)
 	if !p.fail(t, "start", err) && !ok {
 		t.Error("a start was rejected")
 	}
@@ -200,14 +200,14 @@ func (p *simulatedNode) randomRun() (run.Run, bool) {
 
 func (p *simulatedNode) cancelOne(t *testing.T) {
 	if r, ok := p.randomRun(); ok {
-		_, err := p.CancelRun(t.Context(), newCancellation(t, r))
+		_, err := p.Runs.CancelRun(t.Context(), newCancellation(t, r))
 		p.fail(t, "cancel", err)
 	}
 }
 
 func (p *simulatedNode) answerOne(t *testing.T) {
 	if r, ok := p.randomRun(); ok {
-		_, err := p.AnswerStep(t.Context(), newAnswer(r, "a", `1`))
+		_, err := p.Runs.AnswerStep(t.Context(), newAnswer(r, "a", `1`))
 		p.fail(t, "answer", err)
 	}
 }

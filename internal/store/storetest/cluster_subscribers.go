@@ -36,19 +36,19 @@ func testSubscriberCache(t *testing.T, tm *cluster) {
 
 	off := hook
 	off.Enabled, off.UpdatedAt = false, clock.Now()
-	returns(second.UpdateWebhook(ctx, off, hook.UpdatedAt, newEntry(ws.ID, "webhook.updated", hook.ID)))(t, "disable", webhook.Done)
+	returns(second.Webhooks.UpdateWebhook(ctx, off, hook.UpdatedAt, newEntry(ws.ID, "webhook.updated", hook.ID)))(t, "disable", webhook.Done)
 	check("only the trigger", 0, 1)
-	returns(second.UpdateWorkflow(ctx, withNewTriggers(chain, workflow.Paused, eventTrigger("a", `"run.started"`))))(t, "pause", true)
+	returns(second.Workflows.UpdateWorkflow(ctx, withNewTriggers(chain, workflow.Paused, eventTrigger("a", `"run.started"`))))(t, "pause", true)
 	check("no subscribers again", 0, 0)
 
 	t.Run("of a transaction that was rolled back", func(t *testing.T) {
 		failed := errors.New("rolled back")
-		_, err := second.WithIdempotencyKey(ctx, idempotency.Record{WorkspaceID: ws.ID, Route: "r", KeyHash: "k", Fingerprint: []byte("f"), ExpiresAt: later()}, clock.Now(), func(ctx context.Context) ([]byte, error) {
+		_, err := second.Idempotency.WithIdempotencyKey(ctx, idempotency.Record{WorkspaceID: ws.ID, Route: "r", KeyHash: "k", Fingerprint: []byte("f"), ExpiresAt: later()}, clock.Now(), func(ctx context.Context) ([]byte, error) {
 			made := newWebhook(ws.ID)
-			if _, err := second.InsertWebhook(ctx, made, noLimit, newEntry(ws.ID, "webhook.created", made.ID)); err != nil {
+			if _, err := second.Webhooks.InsertWebhook(ctx, made, noLimit, newEntry(ws.ID, "webhook.created", made.ID)); err != nil {
 				return nil, err
 			}
-			if _, err := second.StartRun(ctx, newStart(t, wf, "node_2")); err != nil {
+			if _, err := second.Runs.StartRun(ctx, newStart(t, wf, "node_2")); err != nil {
 				return nil, err
 			}
 			return nil, failed
@@ -61,7 +61,7 @@ func testSubscriberCache(t *testing.T, tm *cluster) {
 	t.Run("a webhook that is deleted", func(t *testing.T) {
 		made := first.webhook(t, ws.ID, func(w *webhook.Webhook) { w.Events = []event.Type{event.RunStarted} })
 		check("before", 1, 0)
-		returns(first.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", made.ID)))(t, "delete", true)
+		returns(first.Webhooks.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", made.ID)))(t, "delete", true)
 		check("after", 0, 0)
 	})
 }
@@ -73,13 +73,13 @@ func testStaleExpectations(t *testing.T, tm *cluster) {
 	wf := tm.workflow(t, ws.ID)
 	stale := newStart(t, wf, "node_1")
 	stale.Revision++
-	returns(first.StartRun(ctx, stale))(t, "a start of another revision", false)
-	missing(tm.Run(ctx, ws.ID, stale.Run.ID))(t, "its run")
+	returns(first.Runs.StartRun(ctx, stale))(t, "a start of another revision", false)
+	missing(tm.Runs.Run(ctx, ws.ID, stale.Run.ID))(t, "its run")
 	tm.checkLoad(t, ws.ID, 0, 0)
 
 	r := tm.start(t, wf, "node_1")
 	returns(first.Commit(ctx, run.Lease{RunID: r.ID, Epoch: 7}, r, newFinish(t, r, run.Succeeded)))(t, "an end under a stale lease", false)
-	equal(t, "status", found(tm.Run(ctx, ws.ID, r.ID))(t).Status, run.Running)
+	equal(t, "status", found(tm.Runs.Run(ctx, ws.ID, r.ID))(t).Status, run.Running)
 	tm.checkLoad(t, ws.ID, 1, 0)
 	returns(first.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)))(t, "the end", true)
 	equal(t, "ends", tm.count(t, `SELECT count(*) FROM events WHERE run_id = $1 AND type = 'run.succeeded'`, r.ID), 1)

@@ -78,11 +78,11 @@ func testSweepManyOverdue(t *testing.T, tm *cluster) {
 	for name, spread := range map[string]string{"due together": `0`, "due one after the other": `row_number() OVER (ORDER BY run_id)`} {
 		tm.exec(t, `UPDATE run_queue q SET wake_at = $1::bigint + n.after FROM (SELECT run_id, `+spread+` AS after FROM run_queue) n WHERE n.run_id = q.run_id`,
 			clock.Now().Add(-time.Minute))
-		since := must(tm.Backlog(ctx, clock.Now()))(t).Ready
+		since := must(tm.Runs.Backlog(ctx, clock.Now()))(t).Ready
 		found, looks := sweep()
 		equal(t, name+": lost", found, 0)
 		equal(t, name+": looks", looks, 3)
-		equal(t, name+": since when the first waits", must(tm.Backlog(ctx, clock.Now()))(t).Ready, since)
+		equal(t, name+": since when the first waits", must(tm.Runs.Backlog(ctx, clock.Now()))(t).Ready, since)
 		const lost = 450 // more than one sweep requeues
 		tm.exec(t, `DELETE FROM handed WHERE run_id IN (SELECT run_id FROM run_queue ORDER BY wake_at DESC, run_id DESC LIMIT $1)`, lost)
 		found, _ = sweep()

@@ -16,15 +16,15 @@ func testCachedWorkflowRef(t *testing.T, tm *cluster) {
 	wf := tm.workflow(t, ws.ID)
 	likely := func() run.WorkflowRef {
 		t.Helper()
-		return found(first.CachedWorkflowRef(ctx, ws.ID, wf.ID))(t)
+		return found(first.Runs.CachedWorkflowRef(ctx, ws.ID, wf.ID))(t)
 	}
 	is := func() run.WorkflowRef {
 		t.Helper()
-		return found(first.WorkflowRef(ctx, ws.ID, wf.ID))(t)
+		return found(first.Runs.WorkflowRef(ctx, ws.ID, wf.ID))(t)
 	}
 	change := func(c workflow.Change) {
 		t.Helper()
-		returns(second.UpdateWorkflow(ctx, c))(t, "change", true)
+		returns(second.Workflows.UpdateWorkflow(ctx, c))(t, "change", true)
 		wf = c.Workflow
 	}
 	// old tries to start a run with the cached ref.
@@ -35,8 +35,8 @@ func testCachedWorkflowRef(t *testing.T, tm *cluster) {
 			t.Fatalf("%s: nothing was cached", what)
 		}
 		start.Revision, start.Plan = head.Revision, head.Plan
-		returns(first.StartRun(ctx, start))(t, what, false)
-		missing(tm.Run(ctx, ws.ID, start.Run.ID))(t, what+": its run")
+		returns(first.Runs.StartRun(ctx, start))(t, what, false)
+		missing(tm.Runs.Run(ctx, ws.ID, start.Run.ID))(t, what+": its run")
 		equal(t, what+": head", likely(), is())
 	}
 
@@ -49,7 +49,7 @@ func testCachedWorkflowRef(t *testing.T, tm *cluster) {
 	old("another plan")
 	start := newStart(t, wf, "node_1")
 	start.Plan = auth.Enterprise
-	returns(first.StartRun(ctx, start))(t, "as it is", true)
+	returns(first.Runs.StartRun(ctx, start))(t, "as it is", true)
 
 	paused := renamed(wf, wf.Name)
 	paused.Workflow.State = workflow.Paused
@@ -62,6 +62,6 @@ func testCachedWorkflowRef(t *testing.T, tm *cluster) {
 	second.deleteWorkflow(t, wf)
 	late := newStart(t, wf, "node_1")
 	late.Plan = auth.Enterprise
-	returns(first.StartRun(ctx, late))(t, "a deleted one", false)
-	missing(first.CachedWorkflowRef(ctx, ws.ID, wf.ID))(t, "the ref of a deleted one")
+	returns(first.Runs.StartRun(ctx, late))(t, "a deleted one", false)
+	missing(first.Runs.CachedWorkflowRef(ctx, ws.ID, wf.ID))(t, "the ref of a deleted one")
 }

@@ -22,7 +22,7 @@ func newLimitedStart(t *testing.T, of workflow.Workflow, key string, limit int, 
 func (w *harness) startLimited(t *testing.T, of workflow.Workflow, key string, limit int, on workflow.OnLimit) run.Run {
 	t.Helper()
 	start := newLimitedStart(t, of, key, limit, on)
-	returns(w.StartRun(t.Context(), start))(t, "start a run", true)
+	returns(w.Runs.StartRun(t.Context(), start))(t, "start a run", true)
 	return start.Run
 }
 
@@ -58,8 +58,8 @@ func testConcurrencyQueue(t *testing.T, w *harness, ws auth.Workspace) {
 	second := w.startLimited(t, wf, "=a", 1, workflow.Queue)
 	equal(t, "notified of the second", w.notified.take(), notifications{Started: []string{ws.ID}})
 	equal(t, "its row", w.queue(t, second.ID), &queued{Epoch: 1})
-	equal(t, "held back", found(w.Run(ctx, ws.ID, second.ID))(t).HeldBack, true)
-	equal(t, "the first is not", found(w.Run(ctx, ws.ID, first.ID))(t).HeldBack, false)
+	equal(t, "held back", found(w.Runs.Run(ctx, ws.ID, second.ID))(t).HeldBack, true)
+	equal(t, "the first is not", found(w.Runs.Run(ctx, ws.ID, first.ID))(t).HeldBack, false)
 	third := w.startLimited(t, wf, "=a", 1, workflow.Queue)
 	other, apart := w.startLimited(t, wf, "=b", 1, workflow.Queue), w.workflow(t, ws.ID)
 	foreign := w.startLimited(t, apart, "=a", 1, workflow.Queue)
@@ -73,8 +73,8 @@ func testConcurrencyQueue(t *testing.T, w *harness, ws auth.Workspace) {
 	equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}, Ended: []endedRun{{ws.ID, first.ID, run.Succeeded}}})
 	equal(t, "its row", w.queue(t, second.ID), &queued{Epoch: 1, WakeAt: &end.Finish.At})
 	w.checkAdmitted(t, "the place has passed on", wf, second, other)
-	equal(t, "held back", found(w.Run(ctx, ws.ID, second.ID))(t).HeldBack, false)
-	lease, ok, err := w.Activate(ctx, wake, "node_2")
+	equal(t, "held back", found(w.Runs.Run(ctx, ws.ID, second.ID))(t).HeldBack, false)
+	lease, ok, err := w.Leases.Activate(ctx, wake, "node_2")
 	returns(ok, err)(t, "activate", true)
 	returns(w.Commit(ctx, lease, second, newFinish(t, second, run.Failed)))(t, "finish", true)
 	w.checkAdmitted(t, "in the order of starts", wf, third, other)
@@ -84,9 +84,9 @@ func testConcurrencyQueue(t *testing.T, w *harness, ws auth.Workspace) {
 func testConcurrencyCancel(t *testing.T, w *harness, ws auth.Workspace) {
 	ctx, wf := t.Context(), w.workflow(t, ws.ID)
 	first, second, third := w.startLimited(t, wf, "=", 1, ""), w.startLimited(t, wf, "=", 1, ""), w.startLimited(t, wf, "=", 1, "")
-	returns(w.CancelRun(ctx, newCancellation(t, second)))(t, "cancel one that waits", true)
+	returns(w.Runs.CancelRun(ctx, newCancellation(t, second)))(t, "cancel one that waits", true)
 	w.checkAdmitted(t, "no place is free", wf, first)
-	returns(w.CancelRun(ctx, newCancellation(t, first)))(t, "cancel the one that has the place", true)
+	returns(w.Runs.CancelRun(ctx, newCancellation(t, first)))(t, "cancel the one that has the place", true)
 	w.checkAdmitted(t, "the place has passed on", wf, third)
 	w.finish(t, third, run.Succeeded)
 	equal(t, "rows in the queue", w.count(t, `SELECT count(*) FROM run_queue WHERE workflow_id = $1`, wf.ID), 0)
@@ -99,12 +99,12 @@ func testConcurrencyDrop(t *testing.T, w *harness, ws auth.Workspace) {
 	w.startLimited(t, wf, "=", 2, workflow.Drop)
 	w.notified.take()
 	start := newLimitedStart(t, wf, "=", 2, workflow.Drop)
-	if ok, err := w.StartRun(ctx, start); ok || !errors.Is(err, run.ErrAtLimit) {
+	if ok, err := w.Runs.StartRun(ctx, start); ok || !errors.Is(err, run.ErrAtLimit) {
 		t.Errorf("over the limit: got %t, %v", ok, err)
 	}
 	w.checkNotStarted(t, start)
 	w.finish(t, first, run.Succeeded)
-	returns(w.StartRun(ctx, start))(t, "after an end", true)
+	returns(w.Runs.StartRun(ctx, start))(t, "after an end", true)
 	w.notified.take()
 }
 
@@ -119,7 +119,7 @@ func testConcurrencyCancelRunning(t *testing.T, w *harness, ws auth.Workspace) {
 	notified := w.notified.take()
 	equal(t, "notified of the oldest", notified.Ended, []endedRun{{ws.ID, first.ID, run.Cancelled}})
 	equal(t, "woken", mapped(notified.Wakes, func(wake run.Wake) string { return wake.RunID }), []string{third.ID})
-	cancelled := found(w.Run(ctx, ws.ID, first.ID))(t)
+	cancelled := found(w.Runs.Run(ctx, ws.ID, first.ID))(t)
 	equal(t, "status", cancelled.Status, run.Cancelled)
 	equal(t, "its step", cancelled.Steps[0].Status, run.StepCancelled)
 	equal(t, "its event", w.events(t, first.ID, string(event.RunCancelled)), 1)
@@ -158,12 +158,12 @@ func testConcurrencyQueueFull(t *testing.T, w *harness) {
 		starts[i].Plan = auth.Free
 	}
 	for chunk := range slices.Chunk(starts, 64) {
-		equal(t, "started", concurrently(t, len(chunk), func(i int) (bool, error) { return w.StartRun(ctx, chunk[i]) }), len(chunk))
+		equal(t, "started", concurrently(t, len(chunk), func(i int) (bool, error) { return w.Runs.StartRun(ctx, chunk[i]) }), len(chunk))
 	}
 	w.notified.take()
 	start := newLimitedStart(t, wf, "=", 1, workflow.Queue)
 	start.Plan = auth.Free
-	if ok, err := w.StartRun(ctx, start); ok || !errors.Is(err, run.ErrQueueFull) {
+	if ok, err := w.Runs.StartRun(ctx, start); ok || !errors.Is(err, run.ErrQueueFull) {
 		t.Errorf("over the limit: got %t, %v", ok, err)
 	}
 	w.checkNotStarted(t, start)
@@ -178,7 +178,7 @@ func testConcurrencyRaces(t *testing.T, w *harness, ws auth.Workspace) {
 			starts[i] = newLimitedStart(t, of, "=", limit, on)
 		}
 		started := concurrently(t, many, func(i int) (bool, error) {
-			ok, err := w.StartRun(ctx, starts[i])
+			ok, err := w.Runs.StartRun(ctx, starts[i])
 			if errors.Is(err, run.ErrAtLimit) {
 				err = nil
 			}
@@ -199,7 +199,7 @@ func testConcurrencyRaces(t *testing.T, w *harness, ws auth.Workspace) {
 			left -= concurrently(t, len(admitted), func(i int) (bool, error) {
 				r := runs[slices.IndexFunc(runs, func(r run.Run) bool { return r.ID == admitted[i] })]
 				if i == 0 {
-					return w.CancelRun(ctx, newCancellation(t, r))
+					return w.Runs.CancelRun(ctx, newCancellation(t, r))
 				}
 				return w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded))
 			})

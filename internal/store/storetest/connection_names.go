@@ -22,7 +22,7 @@ func newlyNamed(c connection.Sealed, name string) connection.Sealed {
 func (w *harness) rename(t *testing.T, was connection.Sealed, name string) connection.Sealed {
 	t.Helper()
 	now := newlyNamed(was, name)
-	returns(w.ChangeConnection(t.Context(), now, was.Connection, newEntry(was.WorkspaceID, "connection.updated", was.ID)))(t, "rename", connection.Changed)
+	returns(w.Connections.ChangeConnection(t.Context(), now, was.Connection, newEntry(was.WorkspaceID, "connection.updated", was.ID)))(t, "rename", connection.Changed)
 	return now
 }
 
@@ -34,19 +34,19 @@ func testRenameConnection(t *testing.T, w *harness) {
 	wf := w.workflow(t, ws.ID)
 	change := using(wf, "shop")
 	change.Connections = []string{"shop"}
-	returns(w.UpdateWorkflow(ctx, change))(t, "use it", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "use it", true)
 	w.awaitConnection(t, change.Workflow, "shop", true)
 
 	store := w.rename(t, shop, "store")
-	equal(t, "by the earlier name", found(w.SealedConnection(ctx, ws.ID, "shop"))(t), store)
-	equal(t, "by the name", found(w.SealedConnection(ctx, ws.ID, "store"))(t), store)
-	equal(t, "names", must(w.ConnectionNames(ctx, ws.ID))(t), []connection.Name{nameOf(other, "other"), nameOf(store, "shop"), nameOf(store, "store")})
+	equal(t, "by the earlier name", found(w.Connections.SealedConnection(ctx, ws.ID, "shop"))(t), store)
+	equal(t, "by the name", found(w.Connections.SealedConnection(ctx, ws.ID, "store"))(t), store)
+	equal(t, "names", must(w.Connections.ConnectionNames(ctx, ws.ID))(t), []connection.Name{nameOf(other, "other"), nameOf(store, "shop"), nameOf(store, "store")})
 	returns(w.insertConnection(ctx, newConnection(ws.ID, "shop"), noLimit))(t, "take the earlier name", connection.NameTaken)
 	entry := newEntry(ws.ID, "connection.updated", other.ID)
 	for _, taken := range []string{"shop", "store"} {
-		returns(w.ChangeConnection(ctx, newlyNamed(other, taken), other.Connection, entry))(t, "rename to "+taken, connection.NameTaken)
+		returns(w.Connections.ChangeConnection(ctx, newlyNamed(other, taken), other.Connection, entry))(t, "rename to "+taken, connection.NameTaken)
 	}
-	returns(w.ChangeConnection(ctx, newlyNamed(shop, "stale"), shop.Connection, entry))(t, "rename what was renamed", connection.Stale)
+	returns(w.Connections.ChangeConnection(ctx, newlyNamed(shop, "stale"), shop.Connection, entry))(t, "rename what was renamed", connection.Stale)
 	equal(t, "audit entries", w.actions(t, ws.ID, other.ID), []string{"connection.created"})
 
 	usage := w.usage(t, ws.ID, "store")
@@ -55,38 +55,38 @@ func testRenameConnection(t *testing.T, w *harness) {
 	equal(t, "runs that wait under the earlier name", usage.Waiting, 1)
 	active := activated(t, change.Workflow)
 	active.Connections = []string{"shop"}
-	returns(w.UpdateWorkflow(ctx, active))(t, "activate with the earlier name", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, active))(t, "activate with the earlier name", true)
 	returns(w.deleteConnection(ctx, store))(t, "delete what is used by its earlier name", false)
 	w.notified.take()
-	returns(w.WakeSteps(ctx, ws.ID, "store", clock.Now()))(t, "wake", false)
+	returns(w.Connections.WakeSteps(ctx, ws.ID, "store", clock.Now()))(t, "wake", false)
 	equal(t, "woken runs", len(w.notified.take().Wakes), 1)
 
 	again := w.rename(t, store, "shop")
 	equal(t, "names after it got its name back", w.usage(t, ws.ID, "shop").Aliases, []string{"store"})
-	equal(t, "by the name in between", found(w.SealedConnection(ctx, ws.ID, "store"))(t), again)
+	equal(t, "by the name in between", found(w.Connections.SealedConnection(ctx, ws.ID, "store"))(t), again)
 
 	// The change of a credential keeps the name, and both can change at once.
 	renewed := again
 	renewed.Name, renewed.Epoch, renewed.Access, renewed.Credential = "ignored", 2, connection.Everyone, []byte("renewed")
-	returns(w.UpdateConnection(ctx, renewed, 1, nil))(t, "renew", true)
-	kept := found(w.SealedConnection(ctx, ws.ID, "shop"))(t)
+	returns(w.Connections.UpdateConnection(ctx, renewed, 1, nil))(t, "renew", true)
+	kept := found(w.Connections.SealedConnection(ctx, ws.ID, "shop"))(t)
 	equal(t, "the name and the access after a renewal", fmt.Sprint(kept.Name, kept.Access, string(kept.Credential)), fmt.Sprint("shop", again.Access, "renewed"))
 	both := newlyNamed(kept, "both")
 	both.Epoch, both.Credential, both.Access, both.Members = 3, []byte("new"), connection.Everyone, nil
-	returns(w.ChangeConnection(ctx, both, kept.Connection, entry))(t, "change both", connection.Changed)
-	equal(t, "after both", found(w.SealedConnection(ctx, ws.ID, "store"))(t), both)
+	returns(w.Connections.ChangeConnection(ctx, both, kept.Connection, entry))(t, "change both", connection.Changed)
+	equal(t, "after both", found(w.Connections.SealedConnection(ctx, ws.ID, "store"))(t), both)
 
 	w.deleteWorkflow(t, active.Workflow)
 	returns(w.deleteConnection(ctx, both))(t, "delete it", true)
 	for _, name := range []string{"shop", "store", "both"} {
-		missing(w.SealedConnection(ctx, ws.ID, name))(t, "a name of what was deleted")
+		missing(w.Connections.SealedConnection(ctx, ws.ID, name))(t, "a name of what was deleted")
 		w.connection(t, ws.ID, name)
 	}
 	many := w.connection(t, ws.ID, "many")
 	for i := range connection.MaxAliases {
 		many = w.rename(t, many, fmt.Sprintf("many%d", i))
 	}
-	returns(w.ChangeConnection(ctx, newlyNamed(many, "one_too_many"), many.Connection, entry))(t, "once too often", connection.TooMany)
+	returns(w.Connections.ChangeConnection(ctx, newlyNamed(many, "one_too_many"), many.Connection, entry))(t, "once too often", connection.TooMany)
 	w.rename(t, many, "many")
 	w.notified.take()
 }
@@ -104,7 +104,7 @@ func testRenameRace(t *testing.T, w *harness) {
 		concurrently(t, 3, func(n int) (bool, error) {
 			switch n {
 			case 0:
-				outcome, err := w.ChangeConnection(ctx, newlyNamed(made, name), made.Connection, newEntry(ws.ID, "connection.updated", made.ID))
+				outcome, err := w.Connections.ChangeConnection(ctx, newlyNamed(made, name), made.Connection, newEntry(ws.ID, "connection.updated", made.ID))
 				isRenamed = outcome == connection.Changed
 				return isRenamed, err
 			case 1:
@@ -113,7 +113,7 @@ func testRenameRace(t *testing.T, w *harness) {
 				return isCreated, err
 			default:
 				var err error
-				isActive, err = w.UpdateWorkflow(ctx, change)
+				isActive, err = w.Workflows.UpdateWorkflow(ctx, change)
 				return isActive, err
 			}
 		})

@@ -13,7 +13,7 @@ import (
 // usage returns what uses a connection.
 func (w *harness) usage(t *testing.T, workspaceID, name string) connection.Usage {
 	t.Helper()
-	return must(w.ConnectionUsage(t.Context(), workspaceID, []string{name}))(t)[name]
+	return must(w.Connections.ConnectionUsage(t.Context(), workspaceID, []string{name}))(t)[name]
 }
 
 // using returns a change of a workflow whose step names a connection.
@@ -31,26 +31,26 @@ func testConnectionUsage(t *testing.T, w *harness) {
 	equal(t, "users at first", len(users()), 0)
 
 	change := using(w.workflow(t, ws.ID), "shop")
-	returns(w.UpdateWorkflow(ctx, change))(t, "use it", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "use it", true)
 	wf := change.Workflow
 	equal(t, "users", users(), []connection.User{{ID: wf.ID, Name: wf.Name}})
 	change = activated(t, wf)
 	change.Connections = []string{"shop"}
-	returns(w.UpdateWorkflow(ctx, change))(t, "activate", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "activate", true)
 	wf = change.Workflow
 	equal(t, "users", users(), []connection.User{{ID: wf.ID, Name: wf.Name, Active: true}})
 
-	deleted, active, err := w.DeleteConnection(ctx, ws.ID, made.ID, newEntry(ws.ID, "connection.deleted", made.ID))
+	deleted, active, err := w.Connections.DeleteConnection(ctx, ws.ID, made.ID, newEntry(ws.ID, "connection.deleted", made.ID))
 	returns(deleted != nil, err)(t, "delete what an active workflow uses", false)
 	equal(t, "reported users", active, users())
 	equal(t, "audit entries", w.actions(t, ws.ID, made.ID), []string{"connection.created"})
-	equal(t, "counted", must(w.UsageCurrent(ctx, ws.ID))(t).Connections, 1)
+	equal(t, "counted", must(w.Usage.UsageCurrent(ctx, ws.ID))(t).Connections, 1)
 
 	other := newConnection(ws.ID, "other")
 	returns(w.insertConnection(ctx, other, noLimit))(t, "another", connection.Created)
 	change = using(wf, "other")
 	change.Workflow.State = workflow.Active
-	returns(w.UpdateWorkflow(ctx, change))(t, "use another one", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "use another one", true)
 	equal(t, "users of the first", len(users()), 0)
 	equal(t, "users of the other", len(w.usage(t, ws.ID, "other").Workflows), 1)
 	returns(w.deleteConnection(ctx, made))(t, "delete what no workflow uses", true)
@@ -67,8 +67,8 @@ func testDeleteConnectionInUse(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	gone := activated(t, w.workflow(t, ws.ID))
 	gone.Connections = []string{"none"}
-	returns(w.UpdateWorkflow(ctx, gone))(t, "activate without its connection", false)
-	equal(t, "the state", found(w.Workflow(ctx, ws.ID, gone.Workflow.ID))(t).State, workflow.Draft)
+	returns(w.Workflows.UpdateWorkflow(ctx, gone))(t, "activate without its connection", false)
+	equal(t, "the state", found(w.Workflows.Workflow(ctx, ws.ID, gone.Workflow.ID))(t).State, workflow.Draft)
 	for i := range 40 {
 		names := []string{fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)}
 		made := []connection.Sealed{w.connection(t, ws.ID, names[0]), w.connection(t, ws.ID, names[1])}
@@ -76,11 +76,11 @@ func testDeleteConnectionInUse(t *testing.T, w *harness) {
 		var change workflow.Change
 		if i%2 == 0 { // saved, then activated
 			saved := using(wf, names[0])
-			returns(w.UpdateWorkflow(ctx, saved))(t, "save", true)
+			returns(w.Workflows.UpdateWorkflow(ctx, saved))(t, "save", true)
 			change = activated(t, saved.Workflow)
 		} else { // active, then saved
 			active := activated(t, wf)
-			returns(w.UpdateWorkflow(ctx, active))(t, "activate", true)
+			returns(w.Workflows.UpdateWorkflow(ctx, active))(t, "activate", true)
 			change = using(active.Workflow, names[0])
 		}
 		change.Connections = names
@@ -91,7 +91,7 @@ func testDeleteConnectionInUse(t *testing.T, w *harness) {
 				deleted[n], err = w.deleteConnection(ctx, made[n])
 				return deleted[n], err
 			}
-			ok, err = w.UpdateWorkflow(ctx, change)
+			ok, err = w.Workflows.UpdateWorkflow(ctx, change)
 			if ok {
 				updated++
 			}
@@ -108,14 +108,14 @@ func testDeleteConnectionInUse(t *testing.T, w *harness) {
 // for each of several connections, and that their waiting runs are counted once.
 func testUsageOfSeveral(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
-	equal(t, "of no connection", must(w.ConnectionUsage(ctx, ws.ID, nil))(t), map[string]connection.Usage{})
+	equal(t, "of no connection", must(w.Connections.ConnectionUsage(ctx, ws.ID, nil))(t), map[string]connection.Usage{})
 	user := func(name, connectionName string, active bool) connection.User {
 		change := using(w.workflow(t, ws.ID), connectionName)
 		change.Workflow.Name = name
 		if active {
 			change.Workflow.State = workflow.Active
 		}
-		returns(w.UpdateWorkflow(ctx, change))(t, "use it", true)
+		returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "use it", true)
 		return connection.User{ID: change.Workflow.ID, Name: name, Active: active}
 	}
 	for _, name := range []string{"shop", "mail", "busy", "idle"} {
@@ -132,7 +132,7 @@ func testUsageOfSeveral(t *testing.T, w *harness) {
 	steps := []run.Step{waitingStep("one", 1, action.AwaitsConnection("mail")), waitingStep("two", 2, action.AwaitsConnection("mail"))}
 	returns(w.Commit(ctx, firstLease(twice), twice, run.Decision{Rev: 1, Steps: steps, Release: true, WakeAt: *steps[0].WakeAt}))(t, "wait", true)
 
-	usage := must(w.ConnectionUsage(ctx, ws.ID, []string{"shop", "mail", "busy", "idle", "none"}))(t)
+	usage := must(w.Connections.ConnectionUsage(ctx, ws.ID, []string{"shop", "mail", "busy", "idle", "none"}))(t)
 	busy := usage["busy"].Workflows
 	delete(usage, "busy")
 	equal(t, "usage", usage, map[string]connection.Usage{

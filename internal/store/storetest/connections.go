@@ -35,7 +35,7 @@ func newConnection(workspaceID, name string) connection.Sealed {
 }
 
 func (w *harness) insertConnection(ctx context.Context, c connection.Sealed, atMost int) (connection.Outcome, error) {
-	return w.InsertConnection(ctx, c, atMost, newEntry(c.WorkspaceID, "connection.created", c.ID))
+	return w.Connections.InsertConnection(ctx, c, atMost, newEntry(c.WorkspaceID, "connection.created", c.ID))
 }
 
 func (w *harness) connection(t *testing.T, workspaceID, name string) connection.Sealed {
@@ -46,7 +46,7 @@ func (w *harness) connection(t *testing.T, workspaceID, name string) connection.
 }
 
 func (w *harness) deleteConnection(ctx context.Context, c connection.Sealed) (bool, error) {
-	deleted, _, err := w.DeleteConnection(ctx, c.WorkspaceID, c.ID, newEntry(c.WorkspaceID, "connection.deleted", c.ID))
+	deleted, _, err := w.Connections.DeleteConnection(ctx, c.WorkspaceID, c.ID, newEntry(c.WorkspaceID, "connection.deleted", c.ID))
 	return deleted != nil, err
 }
 
@@ -68,35 +68,35 @@ func testConnections(t *testing.T, w *harness) {
 
 func testInsertConnection(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t).ID
-	empty(w.Connections(ctx, ws, fullPage))(t, "a workspace without one")
+	empty(w.Connections.Connections(ctx, ws, fullPage))(t, "a workspace without one")
 	made := w.connection(t, ws, "shop")
 	plain := newConnection(ws, "plain") // with nothing that can be left out
 	plain.Integration, plain.Definition, plain.ExpiresAt, plain.Account, plain.Hosts = "slack", nil, nil, "", []connection.Host{}
 	returns(w.insertConnection(ctx, plain, noLimit))(t, "another one", connection.Created)
-	equal(t, "read", found(w.Connection(ctx, ws, made.ID))(t), made.Connection)
-	equal(t, "read by name", found(w.SealedConnection(ctx, ws, "shop"))(t), made)
-	equal(t, "with nothing that can be left out", found(w.SealedConnection(ctx, ws, "plain"))(t), plain)
-	equal(t, "listed", must(w.Connections(ctx, ws, fullPage))(t).Items, []connection.Connection{plain.Connection, made.Connection})
-	equal(t, "names", must(w.ConnectionNames(ctx, ws))(t), []connection.Name{nameOf(plain, "plain"), nameOf(made, "shop")})
-	missing(w.Connection(ctx, ws, "conn_none"))(t, "an unknown id")
-	missing(w.SealedConnection(ctx, ws, "Shop"))(t, "a name in other letters")
+	equal(t, "read", found(w.Connections.Connection(ctx, ws, made.ID))(t), made.Connection)
+	equal(t, "read by name", found(w.Connections.SealedConnection(ctx, ws, "shop"))(t), made)
+	equal(t, "with nothing that can be left out", found(w.Connections.SealedConnection(ctx, ws, "plain"))(t), plain)
+	equal(t, "listed", must(w.Connections.Connections(ctx, ws, fullPage))(t).Items, []connection.Connection{plain.Connection, made.Connection})
+	equal(t, "names", must(w.Connections.ConnectionNames(ctx, ws))(t), []connection.Name{nameOf(plain, "plain"), nameOf(made, "shop")})
+	missing(w.Connections.Connection(ctx, ws, "conn_none"))(t, "an unknown id")
+	missing(w.Connections.SealedConnection(ctx, ws, "Shop"))(t, "a name in other letters")
 
 	returns(w.insertConnection(ctx, newConnection(ws, "shop"), noLimit))(t, "the same name", connection.NameTaken)
 	returns(w.insertConnection(ctx, newConnection(ws, "shop"), 2))(t, "the same name at the limit", connection.NameTaken)
 	returns(w.insertConnection(ctx, newConnection(ws, "third"), 2))(t, "over the limit", connection.TooMany)
-	equal(t, "after rejected inserts", found(w.SealedConnection(ctx, ws, "shop"))(t), made)
-	equal(t, "counted", must(w.UsageCurrent(ctx, ws))(t).Connections, 2)
+	equal(t, "after rejected inserts", found(w.Connections.SealedConnection(ctx, ws, "shop"))(t), made)
+	equal(t, "counted", must(w.Usage.UsageCurrent(ctx, ws))(t).Connections, 2)
 	equal(t, "winners of a race for a name", concurrently(t, 16, func(int) (bool, error) {
 		outcome, err := w.insertConnection(ctx, newConnection(ws, "race"), noLimit)
 		return outcome == connection.Created, err
 	}), 1)
-	equal(t, "counted", must(w.UsageCurrent(ctx, ws))(t).Connections, 3)
+	equal(t, "counted", must(w.Usage.UsageCurrent(ctx, ws))(t).Connections, 3)
 
-	deleted, _, err := w.DeleteConnection(ctx, ws, made.ID, newEntry(ws, "connection.deleted", made.ID))
+	deleted, _, err := w.Connections.DeleteConnection(ctx, ws, made.ID, newEntry(ws, "connection.deleted", made.ID))
 	equal(t, "the deleted one", found(deleted, err)(t), made)
 	returns(w.deleteConnection(ctx, made))(t, "again", false)
-	missing(w.Connection(ctx, ws, made.ID))(t, "the deleted one")
-	equal(t, "counted", must(w.UsageCurrent(ctx, ws))(t).Connections, 2)
+	missing(w.Connections.Connection(ctx, ws, made.ID))(t, "the deleted one")
+	equal(t, "counted", must(w.Usage.UsageCurrent(ctx, ws))(t).Connections, 2)
 	equal(t, "audit entries", w.actions(t, ws, made.ID), []string{"connection.deleted", "connection.created"})
 	returns(w.insertConnection(ctx, newConnection(ws, "shop"), noLimit))(t, "the name of a deleted one", connection.Created)
 }
@@ -112,21 +112,21 @@ func testUpdateConnection(t *testing.T, w *harness) {
 	next.Epoch, next.UpdatedAt, next.UpdatedBy, next.Credential = 2, made.UpdatedAt.Add(time.Second), "usr_other", []byte("another")
 	entry := newEntry(ws, "connection.updated", made.ID)
 
-	returns(w.UpdateConnection(ctx, next, 2, &entry))(t, "of another epoch", false)
-	equal(t, "unchanged", found(w.SealedConnection(ctx, ws, "shop"))(t), made)
-	returns(w.UpdateConnection(ctx, next, 1, &entry))(t, "of its epoch", true)
-	equal(t, "changed", found(w.SealedConnection(ctx, ws, "shop"))(t), next)
-	returns(w.UpdateConnection(ctx, next, 1, &entry))(t, "again", false)
+	returns(w.Connections.UpdateConnection(ctx, next, 2, &entry))(t, "of another epoch", false)
+	equal(t, "unchanged", found(w.Connections.SealedConnection(ctx, ws, "shop"))(t), made)
+	returns(w.Connections.UpdateConnection(ctx, next, 1, &entry))(t, "of its epoch", true)
+	equal(t, "changed", found(w.Connections.SealedConnection(ctx, ws, "shop"))(t), next)
+	returns(w.Connections.UpdateConnection(ctx, next, 1, &entry))(t, "again", false)
 	equal(t, "audit entries", w.actions(t, ws, made.ID), []string{"connection.updated", "connection.created"})
 	equal(t, "winners of a race for the next epoch", concurrently(t, 16, func(i int) (bool, error) {
 		mine := next
 		mine.Epoch, mine.Credential = 3, fmt.Append(nil, "of ", i)
-		return w.UpdateConnection(ctx, mine, 2, nil)
+		return w.Connections.UpdateConnection(ctx, mine, 2, nil)
 	}), 1)
 
-	returns(w.SetConnectionStatus(ctx, ws, made.ID, 2, connection.Connected, ""))(t, "status of an earlier epoch", false)
-	returns(w.SetConnectionStatus(ctx, ws, made.ID, 3, connection.Connected, "none"))(t, "status", true)
-	got := found(w.Connection(ctx, ws, made.ID))(t)
+	returns(w.Connections.SetConnectionStatus(ctx, ws, made.ID, 2, connection.Connected, ""))(t, "status of an earlier epoch", false)
+	returns(w.Connections.SetConnectionStatus(ctx, ws, made.ID, 3, connection.Connected, "none"))(t, "status", true)
+	got := found(w.Connections.Connection(ctx, ws, made.ID))(t)
 	equal(t, "status", got.Status, connection.Connected)
 	equal(t, "problem", got.Problem, "none")
 	equal(t, "epoch", got.Epoch, 3)
@@ -135,7 +135,7 @@ func testUpdateConnection(t *testing.T, w *harness) {
 
 func (w *harness) breakConnection(ctx context.Context, t *testing.T, c connection.Sealed, epoch int64) (bool, error) {
 	e := newEvent(t, event.ConnectionBroken, event.Subject{WorkspaceID: c.WorkspaceID})
-	return w.SetConnectionStatus(ctx, c.WorkspaceID, c.ID, epoch, connection.NeedsReconnect, "revoked", e)
+	return w.Connections.SetConnectionStatus(ctx, c.WorkspaceID, c.ID, epoch, connection.NeedsReconnect, "revoked", e)
 }
 
 // testBreakConnection checks that a connection breaks once, with one event, and that
@@ -144,28 +144,28 @@ func testBreakConnection(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	made := w.connection(t, ws.ID, "shop")
 	alert := w.workflow(t, ws.ID)
-	returns(w.UpdateWorkflow(ctx, withNewTriggers(alert, workflow.Active, eventTrigger("broken", `"connection.broken"`))))(t, "subscribe", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, withNewTriggers(alert, workflow.Active, eventTrigger("broken", `"connection.broken"`))))(t, "subscribe", true)
 	hook := w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.Events = []event.Type{event.ConnectionBroken} })
 	w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.Events, h.WorkflowID = []event.Type{event.ConnectionBroken}, alert.ID })
 	events := func() int {
-		return len(must(w.Events(ctx, ws.ID, event.Query{Filter: event.Filter{Types: []event.Type{event.ConnectionBroken}}}, fullPage))(t).Items)
+		return len(must(w.Events.Events(ctx, ws.ID, event.Query{Filter: event.Filter{Types: []event.Type{event.ConnectionBroken}}}, fullPage))(t).Items)
 	}
 	returns(w.breakConnection(ctx, t, made, 2))(t, "of another epoch", false)
 	equal(t, "events at first", events(), 0)
 	equal(t, "winners of 16", concurrently(t, 16, func(int) (bool, error) { return w.breakConnection(ctx, t, made, 1) }), 1)
-	got := found(w.Connection(ctx, ws.ID, made.ID))(t)
+	got := found(w.Connections.Connection(ctx, ws.ID, made.ID))(t)
 	equal(t, "status", got.Status, connection.NeedsReconnect)
 	equal(t, "problem", got.Problem, "revoked")
 	equal(t, "events", events(), 1)
-	equal(t, "pending events", len(must(w.DuePendingEvents(ctx, clock.Now().Add(time.Minute), 100))(t)), 1)
-	equal(t, "deliveries", len(must(w.Deliveries(ctx, ws.ID, hook.ID, webhook.Filter{}, fullPage))(t).Items), 1)
+	equal(t, "pending events", len(must(w.Triggers.DuePendingEvents(ctx, clock.Now().Add(time.Minute), 100))(t)), 1)
+	equal(t, "deliveries", len(must(w.Webhooks.Deliveries(ctx, ws.ID, hook.ID, webhook.Filter{}, fullPage))(t).Items), 1)
 
-	returns(w.SetConnectionStatus(ctx, ws.ID, made.ID, 1, connection.Connected, ""))(t, "a success of before", false)
-	returns(w.UpdateConnection(ctx, made, 1, nil))(t, "a test of before", false)
-	equal(t, "status", found(w.Connection(ctx, ws.ID, made.ID))(t).Status, connection.NeedsReconnect)
+	returns(w.Connections.SetConnectionStatus(ctx, ws.ID, made.ID, 1, connection.Connected, ""))(t, "a success of before", false)
+	returns(w.Connections.UpdateConnection(ctx, made, 1, nil))(t, "a test of before", false)
+	equal(t, "status", found(w.Connections.Connection(ctx, ws.ID, made.ID))(t).Status, connection.NeedsReconnect)
 	next := made
 	next.Epoch = 2
-	returns(w.UpdateConnection(ctx, next, 1, nil))(t, "reconnect", true)
+	returns(w.Connections.UpdateConnection(ctx, next, 1, nil))(t, "reconnect", true)
 	returns(w.breakConnection(ctx, t, made, 2))(t, "break it again", true)
 	equal(t, "events", events(), 2)
 	w.notified.take()
@@ -179,32 +179,32 @@ func newClaim(c connection.Sealed, node string, at time.Time) connection.Claim {
 func testClaimRenewal(t *testing.T, w *harness) {
 	ctx, ws, now := t.Context(), w.workspace(t).ID, clock.Now()
 	made := w.connection(t, ws, "shop")
-	claim := func(at time.Time) (bool, error) { return w.ClaimRenewal(ctx, newClaim(made, "node_1", at)) }
+	claim := func(at time.Time) (bool, error) { return w.Connections.ClaimRenewal(ctx, newClaim(made, "node_1", at)) }
 	equal(t, "winners of 32", concurrently(t, 32, func(int) (bool, error) { return claim(now) }), 1)
 	returns(claim(now.Add(59*time.Second)))(t, "before it ends", false)
 	extended := newClaim(made, "node_1", now.Add(30*time.Second))
 	extended.Extends = newClaim(made, "node_1", now.Add(time.Second)).Until
-	returns(w.ClaimRenewal(ctx, extended))(t, "extend another claim", false)
+	returns(w.Connections.ClaimRenewal(ctx, extended))(t, "extend another claim", false)
 	extended.Extends = newClaim(made, "node_1", now).Until
-	returns(w.ClaimRenewal(ctx, extended))(t, "extend it", true)
+	returns(w.Connections.ClaimRenewal(ctx, extended))(t, "extend it", true)
 	returns(claim(now.Add(time.Minute)))(t, "after the end that it had before", false)
 	now = now.Add(30 * time.Second)
 	later := now.Add(time.Minute)
 	returns(claim(later))(t, "after it ended", true)
 
 	// What others record about the connection does not end a claim.
-	returns(w.SetConnectionStatus(ctx, ws, made.ID, 1, connection.Connected, ""))(t, "set the status", true)
-	returns(w.UpdateConnection(ctx, made, 1, nil))(t, "record a test", true)
+	returns(w.Connections.SetConnectionStatus(ctx, ws, made.ID, 1, connection.Connected, ""))(t, "set the status", true)
+	returns(w.Connections.UpdateConnection(ctx, made, 1, nil))(t, "record a test", true)
 	returns(claim(later))(t, "after others recorded something", false)
 	for _, other := range []connection.Claim{newClaim(made, "node_1", now), newClaim(made, "node_2", later)} {
-		returns(true, w.ReleaseRenewal(ctx, other))(t, "release the claim of another", true)
+		returns(true, w.Connections.ReleaseRenewal(ctx, other))(t, "release the claim of another", true)
 	}
 	returns(claim(later))(t, "after others gave up", false)
-	returns(true, w.ReleaseRenewal(ctx, newClaim(made, "node_1", later)))(t, "give up", true)
+	returns(true, w.Connections.ReleaseRenewal(ctx, newClaim(made, "node_1", later)))(t, "give up", true)
 	returns(claim(now))(t, "after it gave up", true)
 	next := made
 	next.Epoch = 2
-	returns(w.UpdateConnection(ctx, next, 1, nil))(t, "renew", true)
+	returns(w.Connections.UpdateConnection(ctx, next, 1, nil))(t, "renew", true)
 	returns(claim(now.Add(time.Hour)))(t, "of an earlier epoch", false)
 	made = next
 	returns(claim(now))(t, "of the next epoch", true)
@@ -212,19 +212,19 @@ func testClaimRenewal(t *testing.T, w *harness) {
 	// A change that keeps the token does not end a claim.
 	held := newClaim(made, "node_1", now)
 	next.Epoch, next.KeepClaim = 3, true
-	returns(w.UpdateConnection(ctx, next, 2, nil))(t, "change", true)
+	returns(w.Connections.UpdateConnection(ctx, next, 2, nil))(t, "change", true)
 	made = next
 	returns(claim(now))(t, "after a change that keeps the token", false)
-	returns(true, w.ReleaseRenewal(ctx, held))(t, "give up after a change", true)
+	returns(true, w.Connections.ReleaseRenewal(ctx, held))(t, "give up after a change", true)
 	returns(claim(now))(t, "after it gave up", true)
 	returns(w.breakConnection(ctx, t, made, 3))(t, "break it", true)
 	w.notified.take()
-	returns(true, w.ReleaseRenewal(ctx, newClaim(made, "node_1", now)))(t, "give up", true)
+	returns(true, w.Connections.ReleaseRenewal(ctx, newClaim(made, "node_1", now)))(t, "give up", true)
 	returns(claim(now))(t, "of a broken connection", false)
 	test := newClaim(made, "node_2", now)
 	test.Broken = true
-	returns(w.ClaimRenewal(ctx, test))(t, "of a broken connection that is tested", true)
-	returns(w.ClaimRenewal(ctx, test))(t, "of two tests", false)
+	returns(w.Connections.ClaimRenewal(ctx, test))(t, "of a broken connection that is tested", true)
+	returns(w.Connections.ClaimRenewal(ctx, test))(t, "of two tests", false)
 }
 
 // testRenewalClaims checks that a claim ends with its node.
@@ -232,7 +232,7 @@ func testRenewalClaims(t *testing.T, tm *cluster) {
 	ctx, ws, now := t.Context(), tm.workspace(t).ID, clock.Now()
 	made := tm.connection(t, ws, "shop")
 	claim := func(i int) (bool, error) {
-		return tm.nodes[i].ClaimRenewal(ctx, newClaim(made, tm.nodes[i].node, now))
+		return tm.nodes[i].Connections.ClaimRenewal(ctx, newClaim(made, tm.nodes[i].node, now))
 	}
 	equal(t, "winners of 30 on all nodes", concurrently(t, 30, func(i int) (bool, error) { return claim(i % len(tm.nodes)) }), 1)
 	var owner string
@@ -272,19 +272,19 @@ func testWakeSteps(t *testing.T, w *harness) {
 	waits, owned, other := w.awaitConnection(t, wf, "shop", true), w.awaitConnection(t, wf, "shop", false), w.awaitConnection(t, wf, "other", true)
 	equal(t, "waiting runs", w.usage(t, ws.ID, "shop").Waiting, 2)
 	at := clock.Now()
-	returns(w.WakeSteps(ctx, ws.ID, "shop", at))(t, "more to wake", false)
+	returns(w.Connections.WakeSteps(ctx, ws.ID, "shop", at))(t, "more to wake", false)
 	wake := run.Wake{RunID: waits.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: at, Plan: ws.Plan}
 	equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}, AnswersArrived: []string{owned.ID}})
 	equal(t, "queue", w.queue(t, waits.ID), &queued{Epoch: 1, WakeAt: &at})
-	steps := found(w.Snapshot(ctx, waits.ID))(t).Steps
+	steps := found(w.Leases.Snapshot(ctx, waits.ID))(t).Steps
 	equal(t, "the step", steps[0].WakeAt, &at)
 	if !steps[1].WakeAt.After(at) {
 		t.Error("a step that waits for an answer was woken")
 	}
-	if step := found(w.Snapshot(ctx, other.ID))(t).Steps[0]; !step.WakeAt.After(at) {
+	if step := found(w.Leases.Snapshot(ctx, other.ID))(t).Steps[0]; !step.WakeAt.After(at) {
 		t.Error("a step that waits for another connection was woken")
 	}
-	returns(w.WakeSteps(ctx, ws.ID, "shop", at))(t, "again", false)
+	returns(w.Connections.WakeSteps(ctx, ws.ID, "shop", at))(t, "again", false)
 	equal(t, "notifications of the second time", w.notified.take(), notifications{})
 
 	t.Run("in batches", func(t *testing.T) {
@@ -294,7 +294,7 @@ func testWakeSteps(t *testing.T, w *harness) {
 		}
 		woken := 0
 		for more := true; more; {
-			more = must(w.WakeSteps(ctx, ws.ID, "busy", clock.Now()))(t)
+			more = must(w.Connections.WakeSteps(ctx, ws.ID, "busy", clock.Now()))(t)
 			woken += len(w.notified.take().Wakes)
 		}
 		equal(t, "woken runs", woken, runs)
@@ -304,7 +304,7 @@ func testWakeSteps(t *testing.T, w *harness) {
 func testEndingConnections(t *testing.T, w *harness) {
 	ctx, ws, now := t.Context(), w.workspace(t).ID, clock.Now()
 	ending := func() (names []string) {
-		for _, c := range must(w.EndingConnections(ctx, now, 100))(t) {
+		for _, c := range must(w.Connections.EndingConnections(ctx, now, 100))(t) {
 			if c.WorkspaceID == ws {
 				names = append(names, c.Name)
 			}
@@ -316,26 +316,26 @@ func testEndingConnections(t *testing.T, w *harness) {
 		c := newConnection(ws, name)
 		c.ConsentEndsAt, c.WarnAt = new(now.Add(24*time.Hour)), new(now.Add(warnIn))
 		returns(w.insertConnection(ctx, c, noLimit))(t, "insert", connection.Created)
-		equal(t, "read", found(w.SealedConnection(ctx, ws, name))(t), c)
+		equal(t, "read", found(w.Connections.SealedConnection(ctx, ws, name))(t), c)
 		made[name] = c
 	}
 	returns(w.breakConnection(ctx, t, made["broken"], 1))(t, "break one", true)
 	equal(t, "which end", ending(), []string{"sooner", "soon"})
-	if all := must(w.EndingConnections(ctx, now, 1))(t); len(all) != 1 {
+	if all := must(w.Connections.EndingConnections(ctx, now, 1))(t); len(all) != 1 {
 		t.Errorf("%d connections, want 1", len(all))
 	}
 	soon := made["soon"]
 	warning := newEvent(t, event.ConnectionEnding, event.Subject{WorkspaceID: ws})
 	stale := soon.Connection
 	stale.Epoch++
-	returns(w.WarnConnection(ctx, stale, warning))(t, "warn of another epoch", false)
-	returns(w.WarnConnection(ctx, soon.Connection, warning))(t, "warn", true)
-	returns(w.WarnConnection(ctx, soon.Connection, warning))(t, "warn again", false)
+	returns(w.Connections.WarnConnection(ctx, stale, warning))(t, "warn of another epoch", false)
+	returns(w.Connections.WarnConnection(ctx, soon.Connection, warning))(t, "warn", true)
+	returns(w.Connections.WarnConnection(ctx, soon.Connection, warning))(t, "warn again", false)
 	equal(t, "which end without the one", ending(), []string{"sooner"})
-	returns(w.UpdateConnection(ctx, soon, 1, nil))(t, "record a test", true)
+	returns(w.Connections.UpdateConnection(ctx, soon, 1, nil))(t, "record a test", true)
 	equal(t, "which end after a test", ending(), []string{"sooner"})
 	soon.Epoch = 2
-	returns(w.UpdateConnection(ctx, soon, 1, nil))(t, "renew", true)
+	returns(w.Connections.UpdateConnection(ctx, soon, 1, nil))(t, "renew", true)
 	equal(t, "which end after a renewal", ending(), []string{"sooner", "soon"})
 	w.notified.take()
 }
@@ -347,16 +347,16 @@ func testMarkConnectionsUsed(t *testing.T, w *harness) {
 	for _, used := range []map[string]time.Time{
 		{one.ID: now, two.ID: now.Add(time.Second), "conn_none": now}, {one.ID: now.Add(time.Minute), two.ID: now}, {},
 	} {
-		if err := w.MarkConnectionsUsed(ctx, used); err != nil {
+		if err := w.Connections.MarkConnectionsUsed(ctx, used); err != nil {
 			t.Fatal(err)
 		}
 	}
-	equal(t, "last use", found(w.Connection(ctx, ws, one.ID))(t).LastUsedAt, new(now.Add(time.Minute)))
-	equal(t, "last use, written in another order", found(w.Connection(ctx, ws, two.ID))(t).LastUsedAt, new(now.Add(time.Second)))
+	equal(t, "last use", found(w.Connections.Connection(ctx, ws, one.ID))(t).LastUsedAt, new(now.Add(time.Minute)))
+	equal(t, "last use, written in another order", found(w.Connections.Connection(ctx, ws, two.ID))(t).LastUsedAt, new(now.Add(time.Second)))
 	next := one
 	next.Epoch = 2
-	returns(w.UpdateConnection(ctx, next, 1, nil))(t, "update", true)
-	equal(t, "last use after an update", found(w.Connection(ctx, ws, one.ID))(t).LastUsedAt, new(now.Add(time.Minute)))
+	returns(w.Connections.UpdateConnection(ctx, next, 1, nil))(t, "update", true)
+	equal(t, "last use after an update", found(w.Connections.Connection(ctx, ws, one.ID))(t).LastUsedAt, new(now.Add(time.Minute)))
 }
 
 // testConnectionTenants checks that connections are not visible in another workspace.
@@ -365,35 +365,35 @@ func testConnectionTenants(t *testing.T, w *harness) {
 	owner, stranger := w.workspace(t), w.workspace(t)
 	made := w.connection(t, owner.ID, "shop")
 	change := using(w.workflow(t, owner.ID), "shop")
-	returns(w.UpdateWorkflow(ctx, change))(t, "use it", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "use it", true)
 	waits := w.awaitConnection(t, change.Workflow, "shop", true)
 
-	missing(w.Connection(ctx, stranger.ID, made.ID))(t, "connection")
-	missing(w.SealedConnection(ctx, stranger.ID, "shop"))(t, "by name")
-	equal(t, "names", must(w.ConnectionNames(ctx, stranger.ID))(t), []connection.Name{})
+	missing(w.Connections.Connection(ctx, stranger.ID, made.ID))(t, "connection")
+	missing(w.Connections.SealedConnection(ctx, stranger.ID, "shop"))(t, "by name")
+	equal(t, "names", must(w.Connections.ConnectionNames(ctx, stranger.ID))(t), []connection.Name{})
 	for _, page := range []paging.Request{fullPage, {Limit: 1}, {Limit: 1, After: "a"}} {
-		empty(w.Connections(ctx, stranger.ID, page))(t, "connections")
+		empty(w.Connections.Connections(ctx, stranger.ID, page))(t, "connections")
 	}
-	equal(t, "usage", must(w.ConnectionUsage(ctx, stranger.ID, []string{"shop"}))(t), map[string]connection.Usage{})
+	equal(t, "usage", must(w.Connections.ConnectionUsage(ctx, stranger.ID, []string{"shop"}))(t), map[string]connection.Usage{})
 	theirs := made
 	theirs.WorkspaceID = stranger.ID
 	entry := newEntry(stranger.ID, "attempt", "attempt")
-	returns(w.UpdateConnection(ctx, theirs, 1, &entry))(t, "update", false)
-	returns(w.ChangeConnection(ctx, newlyNamed(theirs, "mine"), theirs.Connection, entry))(t, "rename", connection.Stale)
-	returns(w.SetConnectionStatus(ctx, stranger.ID, made.ID, 1, connection.Failing, "x"))(t, "set the status", false)
+	returns(w.Connections.UpdateConnection(ctx, theirs, 1, &entry))(t, "update", false)
+	returns(w.Connections.ChangeConnection(ctx, newlyNamed(theirs, "mine"), theirs.Connection, entry))(t, "rename", connection.Stale)
+	returns(w.Connections.SetConnectionStatus(ctx, stranger.ID, made.ID, 1, connection.Failing, "x"))(t, "set the status", false)
 	returns(w.breakConnection(ctx, t, theirs, 1))(t, "break it", false)
-	returns(w.ClaimRenewal(ctx, newClaim(theirs, "node_1", clock.Now())))(t, "claim", false)
-	deleted, users, err := w.DeleteConnection(ctx, stranger.ID, made.ID, entry)
+	returns(w.Connections.ClaimRenewal(ctx, newClaim(theirs, "node_1", clock.Now())))(t, "claim", false)
+	deleted, users, err := w.Connections.DeleteConnection(ctx, stranger.ID, made.ID, entry)
 	returns(deleted != nil, err)(t, "delete", false)
 	equal(t, "reported users", len(users), 0)
-	returns(w.WakeSteps(ctx, stranger.ID, "shop", clock.Now()))(t, "wake", false)
+	returns(w.Connections.WakeSteps(ctx, stranger.ID, "shop", clock.Now()))(t, "wake", false)
 	equal(t, "notifications", w.notified.take(), notifications{})
 	equal(t, "audit entries", w.audited(t, stranger.ID, "attempt"), 0)
-	equal(t, "usage", must(w.UsageCurrent(ctx, stranger.ID))(t), usage.Current{APIKeys: 1})
-	equal(t, "of the owner", found(w.SealedConnection(ctx, owner.ID, "shop"))(t), made)
+	equal(t, "usage", must(w.Usage.UsageCurrent(ctx, stranger.ID))(t), usage.Current{APIKeys: 1})
+	equal(t, "of the owner", found(w.Connections.SealedConnection(ctx, owner.ID, "shop"))(t), made)
 	returns(w.insertConnection(ctx, newConnection(stranger.ID, "shop"), noLimit))(t, "the same name", connection.Created)
 	equal(t, "waiting runs of the owner", w.usage(t, owner.ID, "shop").Waiting, 1)
-	returns(w.CancelRun(ctx, newCancellation(t, waits)))(t, "cancel", true)
+	returns(w.Runs.CancelRun(ctx, newCancellation(t, waits)))(t, "cancel", true)
 	w.notified.take()
 }
 
@@ -408,10 +408,10 @@ func limitedConnections(t *testing.T, w *harness, workspaceID string) limited {
 			return outcome == connection.Created, err
 		},
 		remove: func() (bool, error) {
-			last := must(w.Connections(ctx, workspaceID, fullPage))(t).Items[0]
+			last := must(w.Connections.Connections(ctx, workspaceID, fullPage))(t).Items[0]
 			return w.deleteConnection(ctx, connection.Sealed{Connection: last})
 		},
-		listed: func() int { return len(must(w.Connections(ctx, workspaceID, fullPage))(t).Items) },
+		listed: func() int { return len(must(w.Connections.Connections(ctx, workspaceID, fullPage))(t).Items) },
 		count:  func(c usage.Current) int { return c.Connections },
 	}
 }
@@ -425,14 +425,14 @@ func listConnections(t *testing.T, w *harness) pagedList {
 			return rejected(outcome == connection.Created, err)
 		},
 		remove: func(ctx context.Context, name string) error {
-			c, err := w.SealedConnection(ctx, ws, name)
+			c, err := w.Connections.SealedConnection(ctx, ws, name)
 			if err != nil || c == nil {
 				return rejected(false, err)
 			}
 			return rejected(w.deleteConnection(ctx, *c))
 		},
 		page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
-			got, err := w.Connections(ctx, ws, page)
+			got, err := w.Connections.Connections(ctx, ws, page)
 			return idsOf(got, err, func(c connection.Connection) string { return c.Name })
 		},
 	}

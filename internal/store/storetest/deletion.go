@@ -46,9 +46,9 @@ func testDeletion(t *testing.T, w *harness) {
 	t.Run("of a stale revision", func(t *testing.T) {
 		made := w.workflow(t, ws.ID)
 		change := renamed(made, "Renamed")
-		returns(w.UpdateWorkflow(ctx, change))(t, "update", true)
-		returns(w.DeleteWorkflow(ctx, made, clock.Now(), newEntry(ws.ID, "workflow.deleted", "stale")))(t, "delete", false)
-		equal(t, "workflow", found(w.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)
+		returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "update", true)
+		returns(w.Workflows.DeleteWorkflow(ctx, made, clock.Now(), newEntry(ws.ID, "workflow.deleted", "stale")))(t, "delete", false)
+		equal(t, "workflow", found(w.Workflows.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)
 		equal(t, "audit entries", w.audited(t, ws.ID, "stale"), 0)
 		equal(t, "notifications", w.notified.take(), notifications{})
 	})
@@ -59,7 +59,7 @@ func testDeletion(t *testing.T, w *harness) {
 
 	t.Run("is notified once", func(t *testing.T) {
 		equal(t, "notifications", w.notified.take(), notifications{Deleted: []string{d.ID}})
-		returns(w.DeleteWorkflow(ctx, d.Workflow, clock.Now(), newEntry(ws.ID, "workflow.deleted", d.ID)))(t, "again", false)
+		returns(w.Workflows.DeleteWorkflow(ctx, d.Workflow, clock.Now(), newEntry(ws.ID, "workflow.deleted", d.ID)))(t, "again", false)
 		equal(t, "notifications", w.notified.take(), notifications{})
 	})
 
@@ -78,7 +78,7 @@ func testDeletion(t *testing.T, w *harness) {
 	t.Run("one of many concurrent deletions wins", func(t *testing.T) {
 		made := w.workflow(t, ws.ID)
 		won := concurrently(t, 16, func(int) (bool, error) {
-			return w.DeleteWorkflow(t.Context(), made, clock.Now(), newEntry(ws.ID, "workflow.deleted", made.ID))
+			return w.Workflows.DeleteWorkflow(t.Context(), made, clock.Now(), newEntry(ws.ID, "workflow.deleted", made.ID))
 		})
 		equal(t, "winners", won, 1)
 		equal(t, "notifications", w.notified.take(), notifications{Deleted: []string{made.ID}})
@@ -87,24 +87,24 @@ func testDeletion(t *testing.T, w *harness) {
 
 func testHidden(t *testing.T, w *harness, d workflowData) {
 	ctx, ws := t.Context(), d.WorkspaceID
-	missing(w.Workflow(ctx, ws, d.ID))(t, "workflow")
-	missing(w.WorkflowRef(ctx, ws, d.ID))(t, "head")
-	missing(w.Version(ctx, ws, d.ID, 1))(t, "version")
-	empty(w.Versions(ctx, ws, d.ID, fullPage))(t, "versions")
-	for _, item := range must(w.Workflows(ctx, ws, workflow.Filter{}, fullPage))(t).Items {
+	missing(w.Workflows.Workflow(ctx, ws, d.ID))(t, "workflow")
+	missing(w.Runs.WorkflowRef(ctx, ws, d.ID))(t, "head")
+	missing(w.Workflows.Version(ctx, ws, d.ID, 1))(t, "version")
+	empty(w.Workflows.Versions(ctx, ws, d.ID, fullPage))(t, "versions")
+	for _, item := range must(w.Workflows.Workflows(ctx, ws, workflow.Filter{}, fullPage))(t).Items {
 		if item.ID == d.ID {
 			t.Error("the workflow is still listed")
 		}
 	}
 	for _, status := range append(run.Statuses(), "") {
-		empty(w.Runs(ctx, ws, d.ID, status, fullPage))(t, "runs "+string(status))
+		empty(w.Runs.Runs(ctx, ws, d.ID, status, fullPage))(t, "runs "+string(status))
 	}
 	for _, r := range d.runs() {
-		missing(w.Run(ctx, ws, r.ID))(t, "run")
-		missing(w.Snapshot(ctx, r.ID))(t, "snapshot")
+		missing(w.Runs.Run(ctx, ws, r.ID))(t, "run")
+		missing(w.Leases.Snapshot(ctx, r.ID))(t, "snapshot")
 	}
-	missing(w.Webhook(ctx, ws, d.hook.ID))(t, "its webhook")
-	for _, hook := range must(w.Webhooks(ctx, ws, fullPage))(t).Items {
+	missing(w.Webhooks.Webhook(ctx, ws, d.hook.ID))(t, "its webhook")
+	for _, hook := range must(w.Webhooks.Webhooks(ctx, ws, fullPage))(t).Items {
 		if hook.ID == d.hook.ID {
 			t.Error("the webhook is still listed")
 		}
@@ -121,20 +121,20 @@ func testLeasesVoid(t *testing.T, w *harness, d workflowData) {
 		returns(w.Commit(ctx, firstLease(d.owned), d.owned, decision))(t, "commit", false)
 	}
 	for _, r := range []run.Run{d.owned, d.waiting} {
-		_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
+		_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
 		returns(ok, err)(t, "activate", false)
-		returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", false)
+		returns(w.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", false)
 		equal(t, "endings of a run of a deleted workflow", w.endings(t, r.ID), 0)
 	}
-	returns(w.StartRun(ctx, newStart(t, d.Workflow, "node_1")))(t, "start", false)
-	returns(w.UpdateWorkflow(ctx, renamed(d.Workflow, "x")))(t, "update", false)
+	returns(w.Runs.StartRun(ctx, newStart(t, d.Workflow, "node_1")))(t, "start", false)
+	returns(w.Workflows.UpdateWorkflow(ctx, renamed(d.Workflow, "x")))(t, "update", false)
 	hook := newWebhook(d.WorkspaceID)
 	hook.WorkflowID = d.ID
-	returns(w.InsertWebhook(ctx, hook, noLimit, newEntry(d.WorkspaceID, "x", "x")))(t, "a webhook for it", webhook.NoWorkflow)
+	returns(w.Webhooks.InsertWebhook(ctx, hook, noLimit, newEntry(d.WorkspaceID, "x", "x")))(t, "a webhook for it", webhook.NoWorkflow)
 	d.hook.UpdatedAt = d.hook.UpdatedAt.Add(time.Second)
 	d.hook.WorkflowID = ""
-	returns(w.UpdateWebhook(ctx, d.hook, d.hook.CreatedAt, newEntry(d.WorkspaceID, "x", "x")))(t, "its webhook", webhook.Changed)
-	returns(w.DeleteWebhook(ctx, d.WorkspaceID, d.hook.ID, clock.Now(), newEntry(d.WorkspaceID, "x", "x")))(t, "delete its webhook", false)
+	returns(w.Webhooks.UpdateWebhook(ctx, d.hook, d.hook.CreatedAt, newEntry(d.WorkspaceID, "x", "x")))(t, "its webhook", webhook.Changed)
+	returns(w.Webhooks.DeleteWebhook(ctx, d.WorkspaceID, d.hook.ID, clock.Now(), newEntry(d.WorkspaceID, "x", "x")))(t, "delete its webhook", false)
 	equal(t, "steps", w.count(t, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = 'late'`, d.owned.ID), 0)
 	equal(t, "notifications", w.notified.take(), notifications{})
 }
@@ -143,16 +143,16 @@ func testLeasesVoid(t *testing.T, w *harness, d workflowData) {
 // can finish.
 func testUnaffected(t *testing.T, w *harness, d workflowData) {
 	ctx, ws := t.Context(), d.WorkspaceID
-	equal(t, "workflow", found(w.Workflow(ctx, ws, d.ID))(t), d.Workflow)
-	equal(t, "runs", len(must(w.Runs(ctx, ws, d.ID, "", fullPage))(t).Items), 3)
-	owned := found(w.Run(ctx, ws, d.owned.ID))(t)
+	equal(t, "workflow", found(w.Workflows.Workflow(ctx, ws, d.ID))(t), d.Workflow)
+	equal(t, "runs", len(must(w.Runs.Runs(ctx, ws, d.ID, "", fullPage))(t).Items), 3)
+	owned := found(w.Runs.Run(ctx, ws, d.owned.ID))(t)
 	equal(t, "steps", len(owned.Steps), 1)
 	equal(t, "attempts", len(owned.Attempts), 1)
-	equal(t, "webhook", found(w.Webhook(ctx, ws, d.hook.ID))(t), d.hook)
-	lease, ok, err := w.Activate(ctx, run.Wake{RunID: d.waiting.ID, Epoch: 1}, "node_2")
+	equal(t, "webhook", found(w.Webhooks.Webhook(ctx, ws, d.hook.ID))(t), d.hook)
+	lease, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: d.waiting.ID, Epoch: 1}, "node_2")
 	returns(ok, err)(t, "activate", true)
 	returns(w.Commit(ctx, lease, d.waiting, newFinish(t, d.waiting, run.Failed)))(t, "commit", true)
-	returns(w.CancelRun(ctx, newCancellation(t, d.owned)))(t, "cancel", true)
+	returns(w.Runs.CancelRun(ctx, newCancellation(t, d.owned)))(t, "cancel", true)
 	w.notified.take()
 }
 
@@ -160,8 +160,8 @@ func testPurge(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 
 	t.Run("of an empty store", func(t *testing.T) {
-		returns(w.PurgeDeleted(ctx, 2))(t, "deleted workflows", false)
-		returns(w.PurgeIdempotency(ctx, clock.Now(), 2))(t, "idempotency records", false)
+		returns(w.Workflows.PurgeDeleted(ctx, 2))(t, "deleted workflows", false)
+		returns(w.Idempotency.PurgeIdempotency(ctx, clock.Now(), 2))(t, "idempotency records", false)
 	})
 
 	t.Run("of deleted workflows", func(t *testing.T) {
@@ -177,9 +177,9 @@ func testPurge(t *testing.T, w *harness) {
 			t.Fatal("there are no pending deliveries")
 		}
 		equal(t, "runs to purge", w.count(t, `SELECT count(*) FROM runs WHERE workflow_id <> $1`, kept.ID), 10)
-		purgeAll(t, w, 2, func() (bool, error) { return w.PurgeDeleted(ctx, 2) })
-		purgeAll(t, w, 2, func() (bool, error) { return w.PurgeRemains(ctx, 2) })
-		returns(w.PurgeDeleted(ctx, 2))(t, "once all is purged", false)
+		purgeAll(t, w, 2, func() (bool, error) { return w.Workflows.PurgeDeleted(ctx, 2) })
+		purgeAll(t, w, 2, func() (bool, error) { return w.Runs.PurgeRemains(ctx, 2) })
+		returns(w.Workflows.PurgeDeleted(ctx, 2))(t, "once all is purged", false)
 		for table, key := range map[string]string{"runs": "workflow_id", "run_queue": "workflow_id", "workflow_versions": "workflow_id", "workflows": "id"} {
 			equal(t, "rows left in "+table, w.count(t, `SELECT count(*) FROM `+table+` WHERE `+key+` <> $1`, kept.ID), 0)
 		}
@@ -187,7 +187,7 @@ func testPurge(t *testing.T, w *harness) {
 		equal(t, "lines of other runs", w.count(t, `SELECT count(*) FROM step_logs WHERE run_id <> $1`, kept.owned.ID), 0)
 		equal(t, "attempts of other runs", w.count(t, `SELECT count(*) FROM step_attempts WHERE run_id <> $1`, kept.owned.ID), 0)
 		equal(t, "deliveries", w.count(t, `SELECT count(*) FROM deliveries`), toSend)
-		equal(t, "webhook", found(w.Webhook(ctx, ws.ID, hook.ID))(t), hook)
+		equal(t, "webhook", found(w.Webhooks.Webhook(ctx, ws.ID, hook.ID))(t), hook)
 		testUnaffected(t, w, kept)
 	})
 
@@ -200,7 +200,7 @@ func testPurgeIdempotency(t *testing.T, w *harness, workspaceID string) {
 	ctx, now := t.Context(), clock.Now()
 	save := func(key string, expires time.Time) {
 		record := idempotency.Record{WorkspaceID: workspaceID, Route: "POST /x", KeyHash: key, Fingerprint: []byte("f"), ExpiresAt: expires}
-		missing(w.WithIdempotencyKey(ctx, record, now, respond("saved")))(t, "the record of a new key")
+		missing(w.Idempotency.WithIdempotencyKey(ctx, record, now, respond("saved")))(t, "the record of a new key")
 	}
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		save(key, now.Add(time.Minute))
@@ -208,7 +208,7 @@ func testPurgeIdempotency(t *testing.T, w *harness, workspaceID string) {
 	save("at the edge", now.Add(time.Hour))
 	save("later", now.Add(time.Hour+time.Microsecond))
 	for more, rounds := true, 0; more; rounds++ {
-		if more = must(w.PurgeIdempotency(ctx, now.Add(time.Hour), 4))(t); rounds > 2 {
+		if more = must(w.Idempotency.PurgeIdempotency(ctx, now.Add(time.Hour), 4))(t); rounds > 2 {
 			t.Fatal("the purge does not end")
 		}
 		if left := w.count(t, `SELECT count(*) FROM idempotency`); left != max(1, 7-4*(rounds+1)) {
@@ -226,7 +226,7 @@ func testPurgeOld(t *testing.T, w *harness) {
 	began := clock.Now()
 	drop := func(hook webhook.Webhook, at time.Time) {
 		t.Helper()
-		returns(w.DeleteWebhook(ctx, ws.ID, hook.ID, at, newEntry(ws.ID, "webhook.deleted", hook.ID)))(t, "delete", true)
+		returns(w.Webhooks.DeleteWebhook(ctx, ws.ID, hook.ID, at, newEntry(ws.ID, "webhook.deleted", hook.ID)))(t, "delete", true)
 	}
 	drop(early, began.Add(-time.Microsecond))
 	starts := make([]run.Start, 7)
@@ -236,17 +236,17 @@ func testPurgeOld(t *testing.T, w *harness) {
 		// Other tests of this process may have created ids with later times, and
 		// ids never go back.
 		starts[i].Event.ID = uid.Derived(uid.Event, starts[i].Event.At, starts[i].Run.ID)
-		returns(w.StartRun(ctx, starts[i]))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, starts[i]))(t, "start", true)
 	}
 	cut := starts[5].Event.At // rows of exactly that age stay
 	drop(late, cut)
 
 	entries := left("audit")
-	returns(w.PurgeOld(ctx, began.Add(-time.Hour), 3))(t, "of what is not old", false)
-	returns(w.PurgeAudit(ctx, began.Add(-time.Hour), 3))(t, "of entries that are not old", false)
+	returns(w.Events.PurgeOld(ctx, began.Add(-time.Hour), 3))(t, "of what is not old", false)
+	returns(w.Audit.PurgeAudit(ctx, began.Add(-time.Hour), 3))(t, "of entries that are not old", false)
 	equal(t, "events", left("events"), 7)
 	for more, rounds := true, 1; more; rounds++ {
-		more = must(w.PurgeOld(ctx, cut, 3))(t)
+		more = must(w.Events.PurgeOld(ctx, cut, 3))(t)
 		if want := max(2, 7-3*rounds); left("events") != want || rounds > 3 {
 			t.Fatalf("after %d batches of 3 there are %d events, want %d", rounds, left("events"), want)
 		}
@@ -263,11 +263,11 @@ func testPurgeOld(t *testing.T, w *harness) {
 	equal(t, "audit entries", left("audit"), entries)
 
 	for more := true; more; {
-		more = must(w.PurgeAudit(ctx, clock.Now().Add(time.Hour), 3))(t)
+		more = must(w.Audit.PurgeAudit(ctx, clock.Now().Add(time.Hour), 3))(t)
 	}
 	equal(t, "audit entries", left("audit"), left("audit_chains")) // the last of each
 	equal(t, "events", left("events"), 2)
 	equal(t, "runs", left("runs"), len(starts))
-	equal(t, "webhook", found(w.Webhook(ctx, ws.ID, live.ID))(t), live)
-	equal(t, "usage", must(w.UsageCurrent(ctx, ws.ID))(t).Webhooks, 1)
+	equal(t, "webhook", found(w.Webhooks.Webhook(ctx, ws.ID, live.ID))(t), live)
+	equal(t, "usage", must(w.Usage.UsageCurrent(ctx, ws.ID))(t).Webhooks, 1)
 }

@@ -19,9 +19,9 @@ func deliveryID(d webhook.Delivery) string { return d.ID }
 // sent starts a run and returns its delivery to a webhook.
 func (w *harness) sent(t *testing.T, start run.Start, hook webhook.Webhook) webhook.Delivery {
 	t.Helper()
-	returns(w.StartRun(t.Context(), start))(t, "start", true)
+	returns(w.Runs.StartRun(t.Context(), start))(t, "start", true)
 	filter := webhook.Filter{RunID: start.Run.ID}
-	return must(w.Deliveries(t.Context(), hook.WorkspaceID, hook.ID, filter, fullPage))(t).Items[0]
+	return must(w.Webhooks.Deliveries(t.Context(), hook.WorkspaceID, hook.ID, filter, fullPage))(t).Items[0]
 }
 
 // report records an attempt of a delivery.
@@ -36,7 +36,7 @@ func (w *harness) report(t *testing.T, d webhook.Delivery, status webhook.Status
 		next := attempt.At.Add(time.Minute)
 		r.NextAt = &next
 	}
-	if err := w.ReportDelivery(t.Context(), r); err != nil {
+	if err := w.Webhooks.ReportDelivery(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -53,48 +53,48 @@ func testDeliveryLog(t *testing.T, w *harness) {
 			ID: first.ID, WorkspaceID: ws.ID, WebhookID: hook.ID, EventID: start.Event.ID, Event: event.RunStarted, RunID: start.Run.ID, WorkflowID: wf.ID,
 			Status: webhook.Pending, NextAt: &start.Event.At, CreatedAt: start.Event.At,
 		})
-		equal(t, "detail", found(w.Delivery(ctx, ws.ID, first.ID))(t), webhook.Detail{Delivery: first, Body: start.Event.Body})
-		missing(w.Delivery(ctx, ws.ID, "dlv_none"))(t, "an unknown delivery")
-		equal(t, "depth of what is sent", found(w.OutgoingDelivery(ctx, ws.ID, first.ID))(t).Event.Depth, 3)
+		equal(t, "detail", found(w.Webhooks.Delivery(ctx, ws.ID, first.ID))(t), webhook.Detail{Delivery: first, Body: start.Event.Body})
+		missing(w.Webhooks.Delivery(ctx, ws.ID, "dlv_none"))(t, "an unknown delivery")
+		equal(t, "depth of what is sent", found(w.Webhooks.OutgoingDelivery(ctx, ws.ID, first.ID))(t).Event.Depth, 3)
 	})
 
 	t.Run("of attempts", func(t *testing.T) {
 		at := clock.Now()
 		failed := webhook.Attempt{Number: 1, At: at, Duration: 1500 * time.Microsecond, Status: 500, Error: "the endpoint returned 500", Response: "oops"}
 		w.report(t, first, webhook.Pending, failed)
-		detail := found(w.Delivery(ctx, ws.ID, first.ID))(t)
+		detail := found(w.Webhooks.Delivery(ctx, ws.ID, first.ID))(t)
 		last := failed
 		last.Response = "" // lists do not include it
 		equal(t, "last", detail.Last, &last)
 		equal(t, "status", detail.Status, webhook.Pending)
-		equal(t, "failing since", found(w.Webhook(ctx, ws.ID, hook.ID))(t).FailingSince, new(at.Add(failed.Duration)))
+		equal(t, "failing since", found(w.Webhooks.Webhook(ctx, ws.ID, hook.ID))(t).FailingSince, new(at.Add(failed.Duration)))
 		succeeded := webhook.Attempt{Number: 2, At: at.Add(time.Minute), Status: 204}
 		w.report(t, detail.Delivery, webhook.Delivered, succeeded)
-		detail = found(w.Delivery(ctx, ws.ID, first.ID))(t)
+		detail = found(w.Webhooks.Delivery(ctx, ws.ID, first.ID))(t)
 		equal(t, "attempts", detail.Log, []webhook.Attempt{failed, succeeded})
 		equal(t, "delivered", []any{detail.Status, detail.Attempts, detail.NextAt, *detail.FinishedAt}, []any{webhook.Delivered, 2, (*time.Time)(nil), succeeded.At})
-		equal(t, "failing since", found(w.Webhook(ctx, ws.ID, hook.ID))(t).FailingSince, nil)
+		equal(t, "failing since", found(w.Webhooks.Webhook(ctx, ws.ID, hook.ID))(t).FailingSince, nil)
 	})
 
 	t.Run("by filter", func(t *testing.T) { testDeliveryFilters(t, w, ws.ID) })
 	t.Run("of samples", func(t *testing.T) { testSamples(t, w, ws.ID) })
 	t.Run("of another workspace", func(t *testing.T) {
 		stranger := w.workspace(t)
-		missing(w.Delivery(ctx, stranger.ID, first.ID))(t, "delivery")
-		empty(w.Deliveries(ctx, stranger.ID, hook.ID, webhook.Filter{}, fullPage))(t, "deliveries")
-		equal(t, "lost", must(w.Redeliverable(ctx, stranger.ID, hook.ID, webhook.Delivered, "", "~", 10))(t), nil)
+		missing(w.Webhooks.Delivery(ctx, stranger.ID, first.ID))(t, "delivery")
+		empty(w.Webhooks.Deliveries(ctx, stranger.ID, hook.ID, webhook.Filter{}, fullPage))(t, "deliveries")
+		equal(t, "lost", must(w.Webhooks.Redeliverable(ctx, stranger.ID, hook.ID, webhook.Delivered, "", "~", 10))(t), nil)
 		entry := newEntry(stranger.ID, "delivery.redelivered", "attempt")
-		made, outcome, err := w.Redeliver(ctx, stranger.ID, hook.ID, []string{first.ID}, clock.Now(), &entry)
+		made, outcome, err := w.Webhooks.Redeliver(ctx, stranger.ID, hook.ID, []string{first.ID}, clock.Now(), &entry)
 		if err != nil || outcome != webhook.Disabled || made != nil {
 			t.Errorf("redeliver: %v, %v, %v", made, outcome, err)
 		}
-		_, there, err := w.SendSamples(ctx, stranger.ID, hook.ID, nil, entry)
+		_, there, err := w.Webhooks.SendSamples(ctx, stranger.ID, hook.ID, nil, entry)
 		returns(there, err)(t, "send samples", false)
 		equal(t, "audit entries", w.audited(t, stranger.ID, "attempt"), 0)
 	})
 	t.Run("ends with the webhook", func(t *testing.T) {
-		returns(w.DeleteWebhook(ctx, ws.ID, hook.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", hook.ID)))(t, "delete", true)
-		missing(w.Delivery(ctx, ws.ID, first.ID))(t, "the delivery")
+		returns(w.Webhooks.DeleteWebhook(ctx, ws.ID, hook.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", hook.ID)))(t, "delete", true)
+		missing(w.Webhooks.Delivery(ctx, ws.ID, first.ID))(t, "the delivery")
 	})
 }
 
@@ -106,13 +106,13 @@ func testDeliveryFilters(t *testing.T, w *harness, workspaceID string) {
 		runs = append(runs, w.start(t, wf, "node_1"))
 	}
 	w.finish(t, runs[0], run.Failed)
-	all := must(w.Deliveries(ctx, workspaceID, hook.ID, webhook.Filter{}, fullPage))(t).Items
+	all := must(w.Webhooks.Deliveries(ctx, workspaceID, hook.ID, webhook.Filter{}, fullPage))(t).Items
 	equal(t, "events", mapped(all, func(d webhook.Delivery) event.Type { return d.Event }),
 		[]event.Type{event.RunFailed, event.RunStarted, event.RunStarted, event.RunStarted, event.RunStarted})
 	w.report(t, all[1], webhook.Exhausted, webhook.Attempt{At: clock.Now(), Error: "x"})
 
 	ids := func(f webhook.Filter) []string {
-		return mapped(must(w.Deliveries(ctx, workspaceID, hook.ID, f, fullPage))(t).Items, deliveryID)
+		return mapped(must(w.Webhooks.Deliveries(ctx, workspaceID, hook.ID, f, fullPage))(t).Items, deliveryID)
 	}
 	equal(t, "pending", len(ids(webhook.Filter{Status: webhook.Pending})), 4)
 	equal(t, "exhausted", ids(webhook.Filter{Status: webhook.Exhausted}), []string{all[1].ID})
@@ -127,7 +127,7 @@ func testDeliveryFilters(t *testing.T, w *harness, workspaceID string) {
 	equal(t, "until later", len(ids(webhook.Filter{Until: &later})), 5)
 	var walked []string
 	for after, more := "", true; more; more = after != "" {
-		page := must(w.Deliveries(ctx, workspaceID, hook.ID, webhook.Filter{Event: event.RunStarted}, paging.Request{Limit: 3, After: after}))(t)
+		page := must(w.Webhooks.Deliveries(ctx, workspaceID, hook.ID, webhook.Filter{Event: event.RunStarted}, paging.Request{Limit: 3, After: after}))(t)
 		walked, after = append(walked, mapped(page.Items, deliveryID)...), page.Next
 	}
 	equal(t, "page by page", walked, mapped(all[1:], deliveryID))
@@ -139,24 +139,24 @@ func testSamples(t *testing.T, w *harness, workspaceID string) {
 	hook := w.webhook(t, workspaceID, func(h *webhook.Webhook) { h.Enabled = false })
 	about := event.Subject{WorkspaceID: workspaceID, WorkflowID: uid.New(uid.Workflow), RunID: uid.New(uid.Run)}
 	samples := []event.Event{newEvent(t, event.RunStarted, about), newEvent(t, event.RunFailed, about)}
-	before := must(w.EventExtent(ctx, workspaceID, time.Time{}))(t).Newest
-	sent, there, err := w.SendSamples(ctx, workspaceID, hook.ID, samples, newEntry(workspaceID, "webhook.tested", "test"))
+	before := must(w.Events.EventExtent(ctx, workspaceID, time.Time{}))(t).Newest
+	sent, there, err := w.Webhooks.SendSamples(ctx, workspaceID, hook.ID, samples, newEntry(workspaceID, "webhook.tested", "test"))
 	returns(there, err)(t, "send", true)
 	for i, d := range sent {
 		equal(t, "delivery", []any{d.EventID, d.Event, d.Sample, d.Status, *d.NextAt}, []any{samples[i].ID, samples[i].Type, true, webhook.Pending, samples[i].At})
 		equal(t, "receivers", w.deliveries(t, d.EventID), []string{hook.ID})
-		equal(t, "body", found(w.Delivery(ctx, workspaceID, d.ID))(t).Body, samples[i].Body)
+		equal(t, "body", found(w.Webhooks.Delivery(ctx, workspaceID, d.ID))(t).Body, samples[i].Body)
 	}
-	equal(t, "to send", len(slices.DeleteFunc(must(w.DueDeliveries(ctx, clock.Now(), nil, 100))(t), func(d webhook.Due) bool { return d.WebhookID != hook.ID })), 2)
+	equal(t, "to send", len(slices.DeleteFunc(must(w.Webhooks.DueDeliveries(ctx, clock.Now(), nil, 100))(t), func(d webhook.Due) bool { return d.WebhookID != hook.ID })), 2)
 	equal(t, "audit entries", w.audited(t, workspaceID, "test"), 1)
-	followed, _, err := w.EventsAfter(ctx, workspaceID, event.Filter{}, before, 100)
+	followed, _, err := w.Events.EventsAfter(ctx, workspaceID, event.Filter{}, before, 100)
 	equal(t, "followed", must(followed, err)(t), nil)
-	for _, e := range must(w.Events(ctx, workspaceID, event.Query{}, fullPage))(t).Items {
+	for _, e := range must(w.Events.Events(ctx, workspaceID, event.Query{}, fullPage))(t).Items {
 		if e.WorkflowID == about.WorkflowID {
 			t.Errorf("a sample is listed: %+v", e)
 		}
 	}
-	_, there, err = w.SendSamples(ctx, workspaceID, "wh_none", samples, newEntry(workspaceID, "webhook.tested", "none"))
+	_, there, err = w.Webhooks.SendSamples(ctx, workspaceID, "wh_none", samples, newEntry(workspaceID, "webhook.tested", "none"))
 	returns(there, err)(t, "to an unknown webhook", false)
 }
 
@@ -173,65 +173,65 @@ func testRedelivery(t *testing.T, w *harness) {
 		all = append(all, d)
 	}
 	lost := func(from, below string, limit int) []string {
-		return must(w.Redeliverable(ctx, ws.ID, hook.ID, webhook.Exhausted, from, below, limit))(t)
+		return must(w.Webhooks.Redeliverable(ctx, ws.ID, hook.ID, webhook.Exhausted, from, below, limit))(t)
 	}
 	equal(t, "lost", lost("", "~", 10), mapped(all[:4], deliveryID))
 	equal(t, "lost in a range", lost(all[1].ID, all[3].ID, 10), mapped(all[1:3], deliveryID))
 	equal(t, "the first that are lost", lost("", "~", 2), mapped(all[:2], deliveryID))
 
 	at, entry := clock.Now(), newEntry(ws.ID, "delivery.redelivered", "many")
-	made, outcome, err := w.Redeliver(ctx, ws.ID, hook.ID, []string{all[0].ID, "dlv_none", all[2].ID}, at, &entry)
+	made, outcome, err := w.Webhooks.Redeliver(ctx, ws.ID, hook.ID, []string{all[0].ID, "dlv_none", all[2].ID}, at, &entry)
 	returns(outcome, err)(t, "redeliver", webhook.Done)
 	for i, of := range []webhook.Delivery{all[0], all[2]} {
 		want := of
 		want.ID, want.NextAt, want.CreatedAt = made[i], &at, at
-		equal(t, "the new delivery", found(w.Delivery(ctx, ws.ID, made[i]))(t).Delivery, want)
+		equal(t, "the new delivery", found(w.Webhooks.Delivery(ctx, ws.ID, made[i]))(t).Delivery, want)
 	}
 	equal(t, "made", len(made), 2)
 	equal(t, "audit entries", w.audited(t, ws.ID, "many"), 1)
 	equal(t, "lost", lost("", "~", 10), []string{all[1].ID, all[3].ID})
-	w.report(t, found(w.Delivery(ctx, ws.ID, made[0]))(t).Delivery, webhook.Exhausted, webhook.Attempt{At: clock.Now(), Error: "x"})
+	w.report(t, found(w.Webhooks.Delivery(ctx, ws.ID, made[0]))(t).Delivery, webhook.Exhausted, webhook.Attempt{At: clock.Now(), Error: "x"})
 	equal(t, "lost again", lost("", "~", 10), []string{all[1].ID, all[3].ID, made[0]})
 
 	t.Run("to a disabled webhook", func(t *testing.T) {
-		off := found(w.Webhook(ctx, ws.ID, hook.ID))(t)
+		off := found(w.Webhooks.Webhook(ctx, ws.ID, hook.ID))(t)
 		was := off.UpdatedAt
 		off.Enabled, off.UpdatedAt = false, was.Add(time.Second)
-		returns(w.UpdateWebhook(ctx, off, was, newEntry(ws.ID, "webhook.updated", hook.ID)))(t, "disable", webhook.Done)
-		equal(t, "what waited", found(w.Delivery(ctx, ws.ID, all[4].ID))(t).Status, webhook.Dropped)
-		made, outcome, err := w.Redeliver(ctx, ws.ID, hook.ID, []string{all[1].ID}, at, nil)
+		returns(w.Webhooks.UpdateWebhook(ctx, off, was, newEntry(ws.ID, "webhook.updated", hook.ID)))(t, "disable", webhook.Done)
+		equal(t, "what waited", found(w.Webhooks.Delivery(ctx, ws.ID, all[4].ID))(t).Status, webhook.Dropped)
+		made, outcome, err := w.Webhooks.Redeliver(ctx, ws.ID, hook.ID, []string{all[1].ID}, at, nil)
 		returns(outcome, err)(t, "redeliver", webhook.Disabled)
 		equal(t, "made", made, nil)
 		// A test delivery to a disabled webhook is not dropped by further
 		// changes.
 		sample := newEvent(t, event.RunFailed, event.Subject{WorkspaceID: ws.ID, WorkflowID: wf.ID})
-		sent, _, err := w.SendSamples(ctx, ws.ID, hook.ID, []event.Event{sample}, newEntry(ws.ID, "webhook.tested", "test"))
+		sent, _, err := w.Webhooks.SendSamples(ctx, ws.ID, hook.ID, []event.Event{sample}, newEntry(ws.ID, "webhook.tested", "test"))
 		must(sent, err)(t)
 		was, off.UpdatedAt = off.UpdatedAt, off.UpdatedAt.Add(time.Second)
-		returns(w.UpdateWebhook(ctx, off, was, newEntry(ws.ID, "webhook.updated", hook.ID)))(t, "change", webhook.Done)
-		equal(t, "the sample", found(w.Delivery(ctx, ws.ID, sent[0].ID))(t).Status, webhook.Pending)
+		returns(w.Webhooks.UpdateWebhook(ctx, off, was, newEntry(ws.ID, "webhook.updated", hook.ID)))(t, "change", webhook.Done)
+		equal(t, "the sample", found(w.Webhooks.Delivery(ctx, ws.ID, sent[0].ID))(t).Status, webhook.Pending)
 	})
 }
 
 func testEvents(t *testing.T, w *harness) {
 	ctx, ws, other := t.Context(), w.workspace(t), w.workspace(t)
 	wf, second, foreign := w.workflow(t, ws.ID), w.workflow(t, ws.ID), w.workflow(t, other.ID)
-	equal(t, "extent of an empty store", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1})
+	equal(t, "extent of an empty store", must(w.Events.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1})
 	var starts []run.Start
 	for _, of := range []workflow.Workflow{wf, second, foreign, wf} {
 		start := newStart(t, of, "node_1")
 		start.Run.Depth, start.Event.Depth = 2, 2
-		returns(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 		starts = append(starts, start)
 	}
 	finish := newFinish(t, starts[0].Run, run.Failed)
 	returns(w.Commit(ctx, firstLease(starts[0].Run), starts[0].Run, finish))(t, "finish", true)
 
-	all := must(w.Events(ctx, ws.ID, event.Query{}, fullPage))(t).Items
+	all := must(w.Events.Events(ctx, ws.ID, event.Query{}, fullPage))(t).Items
 	equal(t, "events", mapped(all, func(e event.Stored) event.Event { return e.Event }),
 		[]event.Event{finish.Finish.Event, starts[3].Event, starts[1].Event, starts[0].Event})
 	ids := func(q event.Query) []string {
-		return mapped(must(w.Events(ctx, ws.ID, q, fullPage))(t).Items, func(e event.Stored) string { return e.ID })
+		return mapped(must(w.Events.Events(ctx, ws.ID, q, fullPage))(t).Items, func(e event.Stored) string { return e.ID })
 	}
 	equal(t, "of types", ids(event.Query{Filter: event.Filter{Types: []event.Type{event.RunFailed, event.RunCancelled}}}), []string{all[0].ID})
 	equal(t, "of a workflow", ids(event.Query{Filter: event.Filter{WorkflowID: second.ID}}), []string{all[2].ID})
@@ -244,12 +244,12 @@ func testEvents(t *testing.T, w *harness) {
 	equal(t, "long after", ids(event.Query{After: clock.Now().Add(24 * time.Hour)}), nil)
 	var walked []event.Stored
 	for after, more := "", true; more; more = after != "" {
-		page := must(w.Events(ctx, ws.ID, event.Query{}, paging.Request{Limit: 3, After: after}))(t)
+		page := must(w.Events.Events(ctx, ws.ID, event.Query{}, paging.Request{Limit: 3, After: after}))(t)
 		walked, after = append(walked, page.Items...), page.Next
 	}
 	equal(t, "page by page", walked, all)
-	equal(t, "extent", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: all[3].Seq, Newest: all[0].Seq})
-	equal(t, "extent after a purge", must(w.EventExtent(ctx, ws.ID, clock.Now().Add(time.Hour)))(t), event.Extent{Oldest: all[0].Seq + 1, Newest: all[0].Seq})
+	equal(t, "extent", must(w.Events.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: all[3].Seq, Newest: all[0].Seq})
+	equal(t, "extent after a purge", must(w.Events.EventExtent(ctx, ws.ID, clock.Now().Add(time.Hour)))(t), event.Extent{Oldest: all[0].Seq + 1, Newest: all[0].Seq})
 }
 
 // testPurgeDeliveries checks that an event stays while it has a delivery, and
@@ -268,14 +268,14 @@ func testPurgeDeliveries(t *testing.T, w *harness) {
 		w.report(t, d, webhook.Exhausted, webhook.Attempt{At: now, Error: "x"})
 		all = append(all, d)
 	}
-	made, _, err := w.Redeliver(ctx, ws.ID, hook.ID, []string{all[1].ID}, now, nil)
+	made, _, err := w.Webhooks.Redeliver(ctx, ws.ID, hook.ID, []string{all[1].ID}, now, nil)
 	must(made, err)(t)
 	for more := true; more; {
-		more = must(w.PurgeOld(ctx, now.Add(-time.Minute), 2))(t)
+		more = must(w.Events.PurgeOld(ctx, now.Add(-time.Minute), 2))(t)
 	}
-	equal(t, "deliveries", mapped(must(w.Deliveries(ctx, ws.ID, hook.ID, webhook.Filter{}, fullPage))(t).Items, deliveryID), made)
+	equal(t, "deliveries", mapped(must(w.Webhooks.Deliveries(ctx, ws.ID, hook.ID, webhook.Filter{}, fullPage))(t).Items, deliveryID), made)
 	equal(t, "attempts", w.count(t, `SELECT count(*) FROM delivery_attempts`), 0)
 	equal(t, "events", collect(t, w, `SELECT id FROM events`, nil, text), []string{all[1].EventID})
-	equal(t, "what is sent", found(w.Delivery(ctx, ws.ID, made[0]))(t).EventID, all[1].EventID)
-	equal(t, "to send", len(must(w.DueDeliveries(ctx, clock.Now(), nil, 10))(t)), 1)
+	equal(t, "what is sent", found(w.Webhooks.Delivery(ctx, ws.ID, made[0]))(t).EventID, all[1].EventID)
+	equal(t, "to send", len(must(w.Webhooks.DueDeliveries(ctx, clock.Now(), nil, 10))(t)), 1)
 }

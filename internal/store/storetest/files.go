@@ -42,8 +42,8 @@ func newFile(workspaceID, content string) file.Recording {
 }
 
 // recordOne records one file.
-func recordOne(ctx context.Context, s *store.Store, r file.Recording, holder file.Holder, entries ...audit.Entry) (file.File, error) {
-	recorded, err := s.RecordFiles(ctx, []file.Recording{r}, holder, entries)
+func recordOne(ctx context.Context, s *store.DB, r file.Recording, holder file.Holder, entries ...audit.Entry) (file.File, error) {
+	recorded, err := s.Files.RecordFiles(ctx, []file.Recording{r}, holder, entries)
 	if err != nil {
 		return file.File{}, err
 	}
@@ -53,13 +53,13 @@ func recordOne(ctx context.Context, s *store.Store, r file.Recording, holder fil
 // recordFile records a file with the given content.
 func (w *harness) recordFile(t *testing.T, workspaceID, content string, holder file.Holder) file.File {
 	t.Helper()
-	return must(recordOne(t.Context(), w.Store, newFile(workspaceID, content), holder))(t)
+	return must(recordOne(t.Context(), w.DB, newFile(workspaceID, content), holder))(t)
 }
 
 // checkFiles compares the counters of a workspace with its rows.
 func (w *harness) checkFiles(t *testing.T, workspaceID string) {
 	t.Helper()
-	have := must(w.FileUsage(t.Context(), workspaceID))(t)
+	have := must(w.Files.FileUsage(t.Context(), workspaceID))(t)
 	equal(t, "counters", have, file.Usage{
 		Files:     int64(w.count(t, `SELECT count(*) FROM files WHERE workspace_id = $1`, workspaceID)),
 		Bytes:     int64(w.count(t, `SELECT coalesce(sum(size), 0) FROM file_blobs WHERE workspace_id = $1`, workspaceID)),
@@ -85,7 +85,7 @@ func (w *harness) abandoned(t *testing.T, id blob.ID) bool {
 func (w *harness) sweepFiles(t *testing.T, now time.Time) (removed int) {
 	t.Helper()
 	for n := -1; n != 0; removed += n {
-		n = must(w.SweepFiles(t.Context(), now, 2))(t)
+		n = must(w.Files.SweepFiles(t.Context(), now, 2))(t)
 	}
 	return removed
 }
@@ -98,20 +98,20 @@ func testRecordFile(t *testing.T, w *harness) {
 	expires := r.File.CreatedAt.Add(file.UnreferencedFor)
 	want.ExpiresAt = &expires
 	entry := newEntry(ws, "file.uploaded", r.File.ID)
-	equal(t, "recorded", must(recordOne(ctx, w.Store, r, "", entry))(t), want)
-	equal(t, "read", found(w.File(ctx, ws, want.ID, expires.Add(-1)))(t), want)
-	missing(w.File(ctx, ws, want.ID, expires))(t, "an expired file")
-	equal(t, "listed", must(w.Files(ctx, ws, clock.Now(), fullPage))(t).Items, []file.File{want})
-	empty(w.Files(ctx, ws, expires, fullPage))(t, "expired files")
+	equal(t, "recorded", must(recordOne(ctx, w.DB, r, "", entry))(t), want)
+	equal(t, "read", found(w.Files.File(ctx, ws, want.ID, expires.Add(-1)))(t), want)
+	missing(w.Files.File(ctx, ws, want.ID, expires))(t, "an expired file")
+	equal(t, "listed", must(w.Files.Files(ctx, ws, clock.Now(), fullPage))(t).Items, []file.File{want})
+	empty(w.Files.Files(ctx, ws, expires, fullPage))(t, "expired files")
 	w.checkFiles(t, ws)
 	deleted := newEntry(ws, "file.deleted", want.ID)
-	returns(w.DeleteFile(ctx, ws, uid.New(uid.File), clock.Now(), deleted))(t, "delete another file", file.NotThere)
-	returns(w.DeleteFile(ctx, ws, want.ID, clock.Now(), deleted))(t, "delete", file.Deleted)
-	returns(w.DeleteFile(ctx, ws, want.ID, clock.Now(), deleted))(t, "delete it again", file.NotThere)
-	missing(w.File(ctx, ws, want.ID, clock.Now()))(t, "a deleted file")
+	returns(w.Files.DeleteFile(ctx, ws, uid.New(uid.File), clock.Now(), deleted))(t, "delete another file", file.NotThere)
+	returns(w.Files.DeleteFile(ctx, ws, want.ID, clock.Now(), deleted))(t, "delete", file.Deleted)
+	returns(w.Files.DeleteFile(ctx, ws, want.ID, clock.Now(), deleted))(t, "delete it again", file.NotThere)
+	missing(w.Files.File(ctx, ws, want.ID, clock.Now()))(t, "a deleted file")
 	equal(t, "its bytes are to be deleted", w.abandoned(t, want.Blob), true)
 	w.checkFiles(t, ws)
-	if err := w.ForgetBlobs(ctx, []blob.ID{want.Blob}); err != nil {
+	if err := w.Files.ForgetBlobs(ctx, []blob.ID{want.Blob}); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "its bytes are deleted", w.abandoned(t, want.Blob), false)
@@ -121,23 +121,23 @@ func testRecordFile(t *testing.T, w *harness) {
 func testEqualBytes(t *testing.T, w *harness) {
 	ctx, ws, stranger := t.Context(), w.workspace(t).ID, w.workspace(t).ID
 	first, second := newFile(ws, "same"), newFile(ws, "same")
-	must(recordOne(ctx, w.Store, first, ""))(t)
-	shared := must(recordOne(ctx, w.Store, second, ""))(t)
+	must(recordOne(ctx, w.DB, first, ""))(t)
+	shared := must(recordOne(ctx, w.DB, second, ""))(t)
 	equal(t, "the blob of the second", shared.Blob, first.File.Blob)
 	equal(t, "the new bytes are to be deleted", w.abandoned(t, second.File.Blob), true)
 	equal(t, "those of another workspace", w.recordFile(t, stranger, "same", "").Blob == first.File.Blob, false)
 	w.checkFiles(t, ws)
-	equal(t, "bytes", must(w.FileUsage(ctx, ws))(t), file.Usage{Files: 2, Bytes: 4})
-	returns(w.DeleteFile(ctx, ws, first.File.ID, clock.Now(), newEntry(ws, "file.deleted", first.File.ID)))(t, "delete the first", file.Deleted)
+	equal(t, "bytes", must(w.Files.FileUsage(ctx, ws))(t), file.Usage{Files: 2, Bytes: 4})
+	returns(w.Files.DeleteFile(ctx, ws, first.File.ID, clock.Now(), newEntry(ws, "file.deleted", first.File.ID)))(t, "delete the first", file.Deleted)
 	equal(t, "the bytes of the second remain", w.abandoned(t, shared.Blob), false)
 	w.checkFiles(t, ws)
-	returns(w.DeleteFile(ctx, ws, shared.ID, clock.Now(), newEntry(ws, "file.deleted", shared.ID)))(t, "delete the second", file.Deleted)
+	returns(w.Files.DeleteFile(ctx, ws, shared.ID, clock.Now(), newEntry(ws, "file.deleted", shared.ID)))(t, "delete the second", file.Deleted)
 	equal(t, "the bytes are to be deleted", w.abandoned(t, shared.Blob), true)
 	third := w.recordFile(t, ws, "same", "")
 	equal(t, "the same bytes again are new ones", third.Blob == shared.Blob, false)
 	w.checkFiles(t, ws)
-	equal(t, "known blobs", must(w.KnownBlobs(ctx, third.Blob, third.Blob))(t), []blob.ID{third.Blob})
-	equal(t, "unknown blobs", must(w.KnownBlobs(ctx, shared.Blob, shared.Blob))(t), nil)
+	equal(t, "known blobs", must(w.Files.KnownBlobs(ctx, third.Blob, third.Blob))(t), []blob.ID{third.Blob})
+	equal(t, "unknown blobs", must(w.Files.KnownBlobs(ctx, shared.Blob, shared.Blob))(t), nil)
 }
 
 func testFileRefs(t *testing.T, w *harness) {
@@ -145,30 +145,30 @@ func testFileRefs(t *testing.T, w *harness) {
 	a, b := w.recordFile(t, ws, "a", ""), w.recordFile(t, ws, "b", "run_1")
 	equal(t, "the expiry of a file that is held", b.ExpiresAt, (*time.Time)(nil))
 	now := a.CreatedAt.Add(time.Hour)
-	hold := func(holder file.Holder, ids ...string) error { return w.HoldFiles(ctx, ws, holder, ids, now) }
+	hold := func(holder file.Holder, ids ...string) error { return w.Files.HoldFiles(ctx, ws, holder, ids, now) }
 	for _, holder := range []file.Holder{"run_2", "run_2", "wf_1/3"} {
 		if err := hold(holder, b.ID, a.ID, a.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	equal(t, "held", found(w.File(ctx, ws, a.ID, a.CreatedAt.Add(48*time.Hour)))(t).ExpiresAt, nil)
-	returns(w.DeleteFile(ctx, ws, a.ID, now, audit.Entry{}))(t, "delete what is in use", file.InUse)
+	equal(t, "held", found(w.Files.File(ctx, ws, a.ID, a.CreatedAt.Add(48*time.Hour)))(t).ExpiresAt, nil)
+	returns(w.Files.DeleteFile(ctx, ws, a.ID, now, audit.Entry{}))(t, "delete what is in use", file.InUse)
 	failsWith(0, hold("run_3", a.ID, uid.New(uid.File)))(t, "hold a file that does not exist", fault.FileNotFound)
 	equal(t, "what the failed call has added", w.count(t, `SELECT count(*) FROM file_refs WHERE holder = 'run_3'`), 0)
 	w.checkFiles(t, ws)
 
 	drop := func(holder file.Holder) {
 		t.Helper()
-		if err := w.DropHolder(ctx, holder, now); err != nil {
+		if err := w.Files.DropHolder(ctx, holder, now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	drop("run_2")
-	equal(t, "still held", found(w.File(ctx, ws, a.ID, now))(t).ExpiresAt, nil)
-	if err := w.ReplaceFiles(ctx, ws, "wf_1/3", []string{b.ID}, now); err != nil {
+	equal(t, "still held", found(w.Files.File(ctx, ws, a.ID, now))(t).ExpiresAt, nil)
+	if err := w.Files.ReplaceFiles(ctx, ws, "wf_1/3", []string{b.ID}, now); err != nil {
 		t.Fatal(err)
 	}
-	missing(w.File(ctx, ws, a.ID, now))(t, "a file without references")
+	missing(w.Files.File(ctx, ws, a.ID, now))(t, "a file without references")
 	failsWith(0, hold("run_3", a.ID))(t, "hold a file that has expired", fault.FileNotFound)
 	w.checkFiles(t, ws)
 	equal(t, "swept", w.sweepFiles(t, now), 1)
@@ -177,7 +177,7 @@ func testFileRefs(t *testing.T, w *harness) {
 	drop("wf_1/3")
 	drop("wf_1/3")
 	equal(t, "swept with the last reference", w.sweepFiles(t, now), 1)
-	equal(t, "rows left", must(w.FileUsage(ctx, ws))(t), file.Usage{})
+	equal(t, "rows left", must(w.Files.FileUsage(ctx, ws))(t), file.Usage{})
 	w.checkFiles(t, ws)
 }
 
@@ -186,36 +186,36 @@ func testFileLimits(t *testing.T, w *harness) {
 	limits := auth.Free.Limits()
 	first := newFile(ws, "1")
 	first.File.Size = limits.StoredFileBytes - 10
-	must(recordOne(ctx, w.Store, first, ""))(t)
+	must(recordOne(ctx, w.DB, first, ""))(t)
 	over := newFile(ws, "2")
 	over.File.Size = 11
-	failsWith(recordOne(ctx, w.Store, over, ""))(t, "one byte too many", fault.FileStorageExceeded)
+	failsWith(recordOne(ctx, w.DB, over, ""))(t, "one byte too many", fault.FileStorageExceeded)
 	over.File.SHA256 = first.File.SHA256
 	over.File.Size = first.File.Size
-	must(recordOne(ctx, w.Store, over, ""))(t) // equal bytes count once
+	must(recordOne(ctx, w.DB, over, ""))(t) // equal bytes count once
 	w.checkFiles(t, ws)
 
 	other := w.workspace(t).ID
 	r := newFile(other, "3")
 	r.RunID, r.File.Size = "run_limits", limits.RunFileBytes-1
-	must(recordOne(ctx, w.Store, r, "run_limits"))(t)
+	must(recordOne(ctx, w.DB, r, "run_limits"))(t)
 	next := newFile(other, "4")
 	next.RunID, next.File.Size = "run_limits", 2
-	failsWith(recordOne(ctx, w.Store, next, "run_limits"))(t, "too many bytes of a run", fault.RunFilesTooLarge)
+	failsWith(recordOne(ctx, w.DB, next, "run_limits"))(t, "too many bytes of a run", fault.RunFilesTooLarge)
 	next.File.Size = 1
-	must(recordOne(ctx, w.Store, next, "run_limits"))(t)
-	equal(t, "the run", must(w.FileUsage(ctx, "run_limits"))(t), file.Usage{Files: 2, Bytes: limits.RunFileBytes})
+	must(recordOne(ctx, w.DB, next, "run_limits"))(t)
+	equal(t, "the run", must(w.Files.FileUsage(ctx, "run_limits"))(t), file.Usage{Files: 2, Bytes: limits.RunFileBytes})
 	w.checkFiles(t, other)
 }
 
 func testFileTenants(t *testing.T, w *harness) {
 	ctx, ws, stranger := t.Context(), w.workspace(t).ID, w.workspace(t).ID
 	f, now := w.recordFile(t, ws, "mine", ""), clock.Now()
-	missing(w.File(ctx, stranger, f.ID, now))(t, "the file of another workspace")
-	empty(w.Files(ctx, stranger, now, fullPage))(t, "the files of another workspace")
-	returns(w.DeleteFile(ctx, stranger, f.ID, now, audit.Entry{}))(t, "delete the file of another workspace", file.NotThere)
-	failsWith(0, w.HoldFiles(ctx, stranger, "run_1", []string{f.ID}, now))(t, "hold the file of another workspace", fault.FileNotFound)
-	found(w.File(ctx, ws, f.ID, now))(t)
+	missing(w.Files.File(ctx, stranger, f.ID, now))(t, "the file of another workspace")
+	empty(w.Files.Files(ctx, stranger, now, fullPage))(t, "the files of another workspace")
+	returns(w.Files.DeleteFile(ctx, stranger, f.ID, now, audit.Entry{}))(t, "delete the file of another workspace", file.NotThere)
+	failsWith(0, w.Files.HoldFiles(ctx, stranger, "run_1", []string{f.ID}, now))(t, "hold the file of another workspace", fault.FileNotFound)
+	found(w.Files.File(ctx, ws, f.ID, now))(t)
 }
 
 func testPurgeHolders(t *testing.T, w *harness) {
@@ -230,26 +230,26 @@ func testPurgeHolders(t *testing.T, w *harness) {
 	}
 	kept := w.recordFile(t, ws.ID, "of another workflow", file.HeldByVersion(wf.ID+"x", 1))
 	w.finish(t, r, run.Succeeded)
-	returns(w.DeleteWorkflow(ctx, wf, now, newEntry(ws.ID, "workflow.deleted", wf.ID)))(t, "delete the workflow", true)
+	returns(w.Workflows.DeleteWorkflow(ctx, wf, now, newEntry(ws.ID, "workflow.deleted", wf.ID)))(t, "delete the workflow", true)
 	for range 100 {
-		deleted := must(w.PurgeDeleted(ctx, 2))(t)
-		if remains := must(w.PurgeRemains(ctx, 2))(t); !deleted && !remains {
+		deleted := must(w.Workflows.PurgeDeleted(ctx, 2))(t)
+		if remains := must(w.Runs.PurgeRemains(ctx, 2))(t); !deleted && !remains {
 			break
 		}
 	}
 	equal(t, "swept", w.sweepFiles(t, clock.Now()), 8)
-	found(w.File(ctx, ws.ID, kept.ID, clock.Now()))(t)
+	found(w.Files.File(ctx, ws.ID, kept.ID, clock.Now()))(t)
 	w.checkFiles(t, ws.ID)
 
 	created := w.table(t, ws.ID, "held").ID
 	w.recordFile(t, ws.ID, "of a row", file.HeldByRow(created, "row_1"))
-	returns(w.DeleteTable(ctx, ws.ID, created, newEntry(ws.ID, "table.deleted", created)))(t, "delete the table", true)
+	returns(w.Tables.DeleteTable(ctx, ws.ID, created, newEntry(ws.ID, "table.deleted", created)))(t, "delete the table", true)
 	w.purgeTables(t)
 	scope := keyScope(ws.ID, "")
-	must(w.SetKey(ctx, scope, setOp("k", `1`)))(t)
+	must(w.State.SetKey(ctx, scope, setOp("k", `1`)))(t)
 	w.exec(t, `UPDATE state_keys SET files = '[""]' WHERE workspace_id = $1`, ws.ID)
 	w.recordFile(t, ws.ID, "of a key", file.HeldByKey(ws.ID, "", "k"))
-	returns(w.DeleteKey(ctx, scope, "k"))(t, "delete the key", true)
+	returns(w.State.DeleteKey(ctx, scope, "k"))(t, "delete the key", true)
 	equal(t, "swept after the table and the key", w.sweepFiles(t, clock.Now()), 2)
 	w.checkFiles(t, ws.ID)
 }
@@ -265,15 +265,15 @@ func testFileRaces(t *testing.T, w *harness) {
 			var err error
 			switch n {
 			case 0:
-				err = w.HoldFiles(ctx, ws, "run_new", []string{f.ID}, now)
+				err = w.Files.HoldFiles(ctx, ws, "run_new", []string{f.ID}, now)
 			case 1:
-				err = w.DropHolder(ctx, "run_old", now)
+				err = w.Files.DropHolder(ctx, "run_old", now)
 			case 2:
-				_, err = w.SweepFiles(ctx, now, 10)
+				_, err = w.Files.SweepFiles(ctx, now, 10)
 			case 3:
-				_, err = recordOne(ctx, w.Store, newFile(ws, fmt.Sprint("round ", i)), "run_equal")
+				_, err = recordOne(ctx, w.DB, newFile(ws, fmt.Sprint("round ", i)), "run_equal")
 			case 4:
-				_, err = w.DeleteFile(ctx, ws, f.ID, now, newEntry(ws, "file.deleted", f.ID))
+				_, err = w.Files.DeleteFile(ctx, ws, f.ID, now, newEntry(ws, "file.deleted", f.ID))
 			}
 			if fault.Is(err, fault.FileNotFound) {
 				err = nil
@@ -286,25 +286,25 @@ func testFileRaces(t *testing.T, w *harness) {
 	for i := range 20 {
 		f := w.recordFile(t, ws, fmt.Sprint("last ", i), "a")
 		now := clock.Now()
-		if err := w.HoldFiles(ctx, ws, "b", []string{f.ID}, now); err != nil {
+		if err := w.Files.HoldFiles(ctx, ws, "b", []string{f.ID}, now); err != nil {
 			t.Fatal(err)
 		}
 		concurrently(t, 2, func(n int) (bool, error) {
-			return true, w.DropHolder(ctx, []file.Holder{"a", "b"}[n], now)
+			return true, w.Files.DropHolder(ctx, []file.Holder{"a", "b"}[n], now)
 		})
-		missing(w.File(ctx, ws, f.ID, now))(t, "a file without references")
+		missing(w.Files.File(ctx, ws, f.ID, now))(t, "a file without references")
 	}
 	w.checkFiles(t, ws)
 }
 
 func testFilesPlace(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t).ID
-	for must(w.SweepFiles(ctx, clock.Now().Add(48*time.Hour), 100))(t) > 0 {
+	for must(w.Files.SweepFiles(ctx, clock.Now().Add(48*time.Hour), 100))(t) > 0 {
 	}
 	w.exec(t, `DELETE FROM file_blobs`) // those of files that are held
-	returns(w.FilesPlace(ctx, "here", false))(t, "the first", "here")
-	returns(w.FilesPlace(ctx, "there", false))(t, "another one", "here")
-	returns(w.FilesPlace(ctx, "there", true))(t, "a move without files", "there")
+	returns(w.Files.FilesPlace(ctx, "here", false))(t, "the first", "here")
+	returns(w.Files.FilesPlace(ctx, "there", false))(t, "another one", "here")
+	returns(w.Files.FilesPlace(ctx, "there", true))(t, "a move without files", "there")
 	w.recordFile(t, ws, "a file", "")
-	returns(w.FilesPlace(ctx, "here", true))(t, "a move with files", "there")
+	returns(w.Files.FilesPlace(ctx, "here", true))(t, "a move with files", "there")
 }

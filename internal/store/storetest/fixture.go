@@ -45,7 +45,7 @@ func (w *harness) workspace(t *testing.T) auth.Workspace {
 	t.Helper()
 	made := newWorkspace()
 	entry := newEntry(made.ID, "workspace.created", made.ID)
-	if err := w.InsertWorkspace(t.Context(), made, []byte("data key of "+made.ID), newKey(made.ID), "", entry); err != nil {
+	if err := w.Workspaces.InsertWorkspace(t.Context(), made, []byte("data key of "+made.ID), newKey(made.ID), "", entry); err != nil {
 		t.Fatal(err)
 	}
 	return made
@@ -54,7 +54,7 @@ func (w *harness) workspace(t *testing.T) auth.Workspace {
 func (w *harness) key(t *testing.T, workspaceID string) auth.Key {
 	t.Helper()
 	made := newKey(workspaceID)
-	returns(w.InsertKey(t.Context(), made, noLimit, newEntry(workspaceID, "api_key.created", made.ID)))(t, "insert a key", true)
+	returns(w.Workspaces.InsertKey(t.Context(), made, noLimit, newEntry(workspaceID, "api_key.created", made.ID)))(t, "insert a key", true)
 	return made
 }
 
@@ -76,7 +76,7 @@ func (w *harness) workflow(t *testing.T, workspaceID string) workflow.Workflow {
 	t.Helper()
 	made, first := newWorkflow(workspaceID)
 	entry := newEntry(workspaceID, "workflow.created", made.ID)
-	returns(w.InsertWorkflow(t.Context(), made, first, noLimit, entry))(t, "insert a workflow", true)
+	returns(w.Workflows.InsertWorkflow(t.Context(), made, first, noLimit, entry))(t, "insert a workflow", true)
 	return made
 }
 
@@ -88,7 +88,7 @@ func newEvent(t *testing.T, kind event.Type, about event.Subject) event.Event {
 func (w *harness) deleteWorkflow(t *testing.T, made workflow.Workflow) {
 	t.Helper()
 	entry := newEntry(made.WorkspaceID, "workflow.deleted", made.ID)
-	returns(w.DeleteWorkflow(t.Context(), made, entry.At, entry))(t, "delete a workflow", true)
+	returns(w.Workflows.DeleteWorkflow(t.Context(), made, entry.At, entry))(t, "delete a workflow", true)
 }
 
 func subjectOf(r run.Run) event.Subject {
@@ -112,7 +112,7 @@ func newStart(t *testing.T, of workflow.Workflow, node string) run.Start {
 func (w *harness) start(t *testing.T, of workflow.Workflow, node string) run.Run {
 	t.Helper()
 	start := newStart(t, of, node)
-	returns(w.StartRun(t.Context(), start))(t, "start a run", true)
+	returns(w.Runs.StartRun(t.Context(), start))(t, "start a run", true)
 	return start.Run
 }
 
@@ -172,12 +172,12 @@ func (w *harness) webhook(t *testing.T, workspaceID string, edit func(*webhook.W
 		edit(&made)
 	}
 	entry := newEntry(workspaceID, "webhook.created", made.ID)
-	returns(w.InsertWebhook(t.Context(), made, noLimit, entry))(t, "insert a webhook", webhook.Done)
+	returns(w.Webhooks.InsertWebhook(t.Context(), made, noLimit, entry))(t, "insert a webhook", webhook.Done)
 	return made
 }
 
 // audited counts the audit entries about a target.
 func (w *harness) audited(t *testing.T, workspaceID, target string) int {
 	t.Helper()
-	return len(must(w.AuditEntries(t.Context(), workspaceID, audit.Filter{TargetID: target}, fullPage))(t).Items)
+	return len(must(w.Audit.AuditEntries(t.Context(), workspaceID, audit.Filter{TargetID: target}, fullPage))(t).Items)
 }

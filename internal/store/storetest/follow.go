@@ -33,10 +33,10 @@ func testRunChanges(t *testing.T, w *harness) {
 	r := w.start(t, wf, "node_1")
 	changes := func(t *testing.T, after run.Position, limit int) *run.Changes {
 		t.Helper()
-		got := found(w.RunChanges(ctx, ws.ID, r.ID, after, limit))(t)
+		got := found(w.Runs.RunChanges(ctx, ws.ID, r.ID, after, limit))(t)
 		return &got
 	}
-	equal(t, "progress before the first commit", found(w.RunProgress(ctx, ws.ID, r.ID))(t), run.Progress{Status: run.Running, Rev: -1})
+	equal(t, "progress before the first commit", found(w.Runs.RunProgress(ctx, ws.ID, r.ID))(t), run.Progress{Status: run.Running, Rev: -1})
 	equal(t, "before the first commit", seen(changes(t, run.Beginning(), 10)), nil)
 
 	one, two, three := newStep("one", 1, run.StepSucceeded), newStep("two", 2, run.StepRunning), newStep("three", 3, run.StepRunning)
@@ -49,7 +49,7 @@ func testRunChanges(t *testing.T, w *harness) {
 	equal(t, "after a line", seen(changes(t, run.AfterLine(1, 0), 10)), first[1:])
 	equal(t, "after a commit", seen(changes(t, run.AfterCommit(1), 10)), first[4:])
 	equal(t, "after the last one", seen(changes(t, run.AfterCommit(4), 10)), nil)
-	progress := found(w.RunProgress(ctx, ws.ID, r.ID))(t)
+	progress := found(w.Runs.RunProgress(ctx, ws.ID, r.ID))(t)
 	equal(t, "progress", progress.Rev, 4)
 	equal(t, "open steps", len(progress.Open), 2)
 	for _, step := range progress.Open {
@@ -83,30 +83,30 @@ func testRunChanges(t *testing.T, w *harness) {
 	equal(t, "a step that changed again", seen(again), []string{"two waiting @5"})
 	equal(t, "its earlier attempts", again.List[0].Attempts, []run.Attempt{attempt})
 
-	returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+	returns(w.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
 	over := changes(t, run.AfterCommit(5), 10)
 	equal(t, "cancelled", seen(over), []string{"two cancelled", "three cancelled @6"})
 	equal(t, "the run", over.Status, run.Cancelled)
-	equal(t, "the end", found(w.RunProgress(ctx, ws.ID, r.ID))(t), run.Progress{Status: run.Cancelled, Rev: 6})
+	equal(t, "the end", found(w.Runs.RunProgress(ctx, ws.ID, r.ID))(t), run.Progress{Status: run.Cancelled, Rev: 6})
 
 	other := w.workspace(t)
-	missing(w.RunChanges(ctx, other.ID, r.ID, run.Beginning(), 10))(t, "for another workspace")
-	missing(w.RunProgress(ctx, other.ID, r.ID))(t, "for another workspace")
+	missing(w.Runs.RunChanges(ctx, other.ID, r.ID, run.Beginning(), 10))(t, "for another workspace")
+	missing(w.Runs.RunProgress(ctx, other.ID, r.ID))(t, "for another workspace")
 	w.deleteWorkflow(t, wf)
-	missing(w.RunChanges(ctx, ws.ID, r.ID, run.Beginning(), 10))(t, "of a deleted workflow")
-	missing(w.RunProgress(ctx, ws.ID, r.ID))(t, "of a deleted workflow")
+	missing(w.Runs.RunChanges(ctx, ws.ID, r.ID, run.Beginning(), 10))(t, "of a deleted workflow")
+	missing(w.Runs.RunProgress(ctx, ws.ID, r.ID))(t, "of a deleted workflow")
 }
 
 func testEventsAfter(t *testing.T, w *harness) {
 	ctx := t.Context()
 	ws, other := w.workspace(t), w.workspace(t)
-	equal(t, "extent of an empty store", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1})
+	equal(t, "extent of an empty store", must(w.Events.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1})
 	wf, second := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
 	begun := w.start(t, wf, "node_1")
 	w.start(t, w.workflow(t, other.ID), "node_1")
 	w.finish(t, begun, run.Failed)
 	w.start(t, second, "node_1")
-	equal(t, "extent", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1, Newest: 4})
+	equal(t, "extent", must(w.Events.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1, Newest: 4})
 
 	for _, tc := range []struct {
 		name  string
@@ -126,13 +126,13 @@ func testEventsAfter(t *testing.T, w *harness) {
 		{name: "after the last", after: 4, limit: 10, upTo: 4},
 		{name: "after what never was", after: 9, limit: 10, upTo: 9},
 	} {
-		events, upTo, err := w.EventsAfter(ctx, ws.ID, tc.want, tc.after, tc.limit)
+		events, upTo, err := w.Events.EventsAfter(ctx, ws.ID, tc.want, tc.after, tc.limit)
 		if err != nil || upTo != tc.upTo {
 			t.Errorf("%s: up to %d, %v; want %d", tc.name, upTo, err, tc.upTo)
 		}
 		equal(t, tc.name, mapped(events, func(e event.Stored) int64 { return e.Seq }), tc.seqs)
 	}
-	events, _, err := w.EventsAfter(ctx, ws.ID, event.Filter{}, 1, 1)
+	events, _, err := w.Events.EventsAfter(ctx, ws.ID, event.Filter{}, 1, 1)
 	equal(t, "error", err, nil)
 	equal(t, "type", events[0].Type, event.RunFailed)
 	equal(t, "body", string(events[0].Body), string(collect(t, w, `SELECT body FROM events WHERE seq = 3`, nil, func(r database.Row) (body []byte, err error) {
@@ -141,7 +141,7 @@ func testEventsAfter(t *testing.T, w *harness) {
 	})[0]))
 
 	w.exec(t, `DELETE FROM events WHERE seq < 3`)
-	equal(t, "extent after a purge", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 3, Newest: 4})
+	equal(t, "extent after a purge", must(w.Events.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 3, Newest: 4})
 }
 
 // testNotifications checks that followers are notified once a change can be read.
@@ -162,14 +162,14 @@ func testNotifications(t *testing.T, w *harness) {
 		return notified
 	}
 	own := &harness{notified: &recorder{}, open: w.open}
-	own.Store = w.open(t, store.Notify{
+	own.DB = w.open(t, store.Notify{
 		Changed:  func(runID string) { tell("changed " + runID) },
 		Ended:    func(e run.Completion) { tell("ended " + e.RunID) },
 		Recorded: func(workspaceID string) { tell("recorded " + workspaceID) },
 
 		WorkspaceCreated: func() { tell("workspace created") },
 	})
-	own.rows = *driverOf(own.Store)
+	own.rows = *driverOf(own.DB)
 	ws := own.workspace(t)
 	equal(t, "a workspace", took(), []string{"workspace created"})
 	r := own.start(t, own.workflow(t, ws.ID), "node_1")
@@ -179,8 +179,8 @@ func testNotifications(t *testing.T, w *harness) {
 	equal(t, "a commit with steps", took(), []string{"changed " + r.ID})
 	returns(own.Commit(t.Context(), firstLease(r), r, run.Decision{Rev: 2, Release: true, WakeAt: r.StartedAt.Add(time.Hour)}))(t, "release", true)
 	equal(t, "a commit without", took(), nil)
-	returns(own.CancelRun(t.Context(), newCancellation(t, r)))(t, "cancel", true)
+	returns(own.Runs.CancelRun(t.Context(), newCancellation(t, r)))(t, "cancel", true)
 	equal(t, "the end", took(), []string{"ended " + r.ID, "recorded " + ws.ID})
-	returns(own.CancelRun(t.Context(), newCancellation(t, r)))(t, "cancel again", false)
+	returns(own.Runs.CancelRun(t.Context(), newCancellation(t, r)))(t, "cancel again", false)
 	equal(t, "nothing", took(), nil)
 }

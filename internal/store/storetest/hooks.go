@@ -42,19 +42,19 @@ func testRotation(t *testing.T, w *harness, workspaceID string) {
 	ctx := t.Context()
 	made, hook := w.hookWorkflow(t, workspaceID)
 	was := []byte(string(hook.SealedToken)[len("sealed "):])
-	equal(t, "by the first token", found(w.TriggerByToken(ctx, was))(t).WorkflowID, made.ID)
+	equal(t, "by the first token", found(w.Triggers.TriggerByToken(ctx, was))(t).WorkflowID, made.ID)
 	hook.SealedToken = []byte("encrypted again")
 	foreign := hook
 	foreign.WorkspaceID = w.workspace(t).ID
 	audited := w.audited(t, workspaceID, made.ID)
 	entry := newEntry(workspaceID, "trigger.rotated", made.ID)
-	returns(w.RotateToken(ctx, foreign, []byte("foreign"), entry))(t, "from another workspace", false)
-	returns(w.RotateToken(ctx, hook, []byte("again "+made.ID), entry))(t, "rotate", true)
-	missing(w.TriggerByToken(ctx, was))(t, "the previous token")
-	equal(t, "by the new token", found(w.TriggerByToken(ctx, []byte("again "+made.ID)))(t).SealedToken, []byte("encrypted again"))
+	returns(w.Triggers.RotateToken(ctx, foreign, []byte("foreign"), entry))(t, "from another workspace", false)
+	returns(w.Triggers.RotateToken(ctx, hook, []byte("again "+made.ID), entry))(t, "rotate", true)
+	missing(w.Triggers.TriggerByToken(ctx, was))(t, "the previous token")
+	equal(t, "by the new token", found(w.Triggers.TriggerByToken(ctx, []byte("again "+made.ID)))(t).SealedToken, []byte("encrypted again"))
 	equal(t, "audit entries", w.audited(t, workspaceID, made.ID), audited+1)
 	other := w.withTriggers(t, workspaceID, scheduled("s", "1", clock.Now().Add(time.Hour)))
-	returns(w.RotateToken(ctx, w.trigger(t, other, "s"), []byte("x"), entry))(t, "without any", false)
+	returns(w.Triggers.RotateToken(ctx, w.trigger(t, other, "s"), []byte("x"), entry))(t, "without any", false)
 	w.notified.take()
 }
 
@@ -70,13 +70,13 @@ func testRequests(t *testing.T, w *harness, workspaceID string) {
 	calls[2].Payload, calls[2].RunID = nil, ""
 	keep := func(of trigger.Trigger, calls ...trigger.Request) {
 		t.Helper()
-		if err := w.SaveRequests(ctx, of, calls, 3); err != nil {
+		if err := w.Triggers.SaveRequests(ctx, of, calls, 3); err != nil {
 			t.Fatal(err)
 		}
 	}
 	read := func(of trigger.Trigger, workspaceID string) []trigger.Request {
 		t.Helper()
-		return must(w.Requests(ctx, workspaceID, of.WorkflowID, of.ID, now.Add(-time.Hour), paging.Request{Limit: 100}))(t).Items
+		return must(w.Triggers.Requests(ctx, workspaceID, of.WorkflowID, of.ID, now.Add(-time.Hour), paging.Request{Limit: 100}))(t).Items
 	}
 	keep(hook, calls[:3]...)
 	equal(t, "three", read(hook, workspaceID), []trigger.Request{calls[2], calls[1], calls[0]})
@@ -85,17 +85,17 @@ func testRequests(t *testing.T, w *harness, workspaceID string) {
 	equal(t, "the newest three", read(hook, workspaceID), []trigger.Request{calls[4], calls[3], calls[2]})
 	equal(t, "of the other", read(other, workspaceID), []trigger.Request{calls[6]})
 	equal(t, "for another workspace", len(read(hook, w.workspace(t).ID)), 0)
-	equal(t, "of the last minute", len(must(w.Requests(ctx, workspaceID, made.ID, "hook", now.Add(4*time.Second), paging.Request{Limit: 100}))(t).Items), 1)
-	first := must(w.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2}))(t)
+	equal(t, "of the last minute", len(must(w.Triggers.Requests(ctx, workspaceID, made.ID, "hook", now.Add(4*time.Second), paging.Request{Limit: 100}))(t).Items), 1)
+	first := must(w.Triggers.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2}))(t)
 	equal(t, "a page", first.Next, calls[3].ID)
-	equal(t, "the next page", must(w.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2, After: first.Next}))(t).Items, []trigger.Request{calls[2]})
+	equal(t, "the next page", must(w.Triggers.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2, After: first.Next}))(t).Items, []trigger.Request{calls[2]})
 
 	unknown := hook
 	unknown.ID = "none"
 	keep(unknown, calls[5])
 	equal(t, "of a deleted trigger", len(read(unknown, workspaceID)), 0)
-	returns(w.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "there may be more", true)
-	returns(w.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "no more", false)
+	returns(w.Triggers.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "there may be more", true)
+	returns(w.Triggers.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "no more", false)
 	equal(t, "after a purge", read(hook, workspaceID), []trigger.Request{calls[4], calls[3]})
 	w.deleteWorkflow(t, beside)
 	equal(t, "of a deleted workflow", len(read(other, workspaceID)), 0)
@@ -116,7 +116,7 @@ func testKeysAtOnce(t *testing.T, w *harness, workspaceID string) {
 	}
 	runIDs := make([]string, len(starts))
 	won := concurrently(t, len(starts), func(i int) (bool, error) {
-		ok, err := w.StartRun(ctx, starts[i])
+		ok, err := w.Runs.StartRun(ctx, starts[i])
 		if duplicate, is := errors.AsType[*run.DuplicateError](err); is {
 			runIDs[i] = duplicate.RunID
 			return false, nil

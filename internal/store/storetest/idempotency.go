@@ -22,7 +22,7 @@ func respond(sealed string) func(context.Context) ([]byte, error) {
 // after a conflict; only what is committed counts.
 func startingRun(w *harness, start run.Start) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
-		started, err := w.StartRun(ctx, start)
+		started, err := w.Runs.StartRun(ctx, start)
 		if err == nil && !started {
 			err = errors.New("the run was not started")
 		}
@@ -50,7 +50,7 @@ func testIdempotency(t *testing.T, w *harness) {
 
 func testEffectContext(t *testing.T, w *harness, wf workflow.Workflow) {
 	var ended func() error
-	missing(w.WithIdempotencyKey(t.Context(), newRecord(wf.WorkspaceID, "context"), clock.Now(), func(ctx context.Context) ([]byte, error) {
+	missing(w.Idempotency.WithIdempotencyKey(t.Context(), newRecord(wf.WorkspaceID, "context"), clock.Now(), func(ctx context.Context) ([]byte, error) {
 		ended = ctx.Err
 		return []byte("saved"), nil
 	}))(t, "the record of a new key")
@@ -61,13 +61,13 @@ func testEffectContext(t *testing.T, w *harness, wf workflow.Workflow) {
 
 func (w *harness) countRuns(t *testing.T, of workflow.Workflow) int {
 	t.Helper()
-	return len(must(w.Runs(t.Context(), of.WorkspaceID, of.ID, "", fullPage))(t).Items)
+	return len(must(w.Runs.Runs(t.Context(), of.WorkspaceID, of.ID, "", fullPage))(t).Items)
 }
 
 func testReplay(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, now := t.Context(), clock.Now()
 	start, record := newStart(t, wf, "node_1"), newRecord(wf.WorkspaceID, "replay")
-	missing(w.WithIdempotencyKey(ctx, record, now, startingRun(w, start)))(t, "the record of a new key")
+	missing(w.Idempotency.WithIdempotencyKey(ctx, record, now, startingRun(w, start)))(t, "the record of a new key")
 	equal(t, "start notifications", len(w.notified.take().Started), 1)
 
 	second := newStart(t, wf, "node_1")
@@ -75,33 +75,33 @@ func testReplay(t *testing.T, w *harness, wf workflow.Workflow) {
 	other.Fingerprint, other.ExpiresAt = []byte("another body"), record.ExpiresAt.Add(time.Hour)
 	want := record
 	want.Sealed = []byte(start.Run.ID)
-	equal(t, "the record of a known key", found(w.WithIdempotencyKey(ctx, other, now, startingRun(w, second)))(t), want)
-	missing(w.Run(ctx, wf.WorkspaceID, second.Run.ID))(t, "a second run")
+	equal(t, "the record of a known key", found(w.Idempotency.WithIdempotencyKey(ctx, other, now, startingRun(w, second)))(t), want)
+	missing(w.Runs.Run(ctx, wf.WorkspaceID, second.Run.ID))(t, "a second run")
 	equal(t, "notifications", w.notified.take(), notifications{})
 
 	// Another route or workspace is another key.
 	route, workspace := record, record
 	route.Route, workspace.WorkspaceID = "POST /v1/webhooks", w.workspace(t).ID
-	missing(w.WithIdempotencyKey(ctx, route, now, respond("route")))(t, "the record of another route")
-	missing(w.WithIdempotencyKey(ctx, workspace, now, respond("workspace")))(t, "the record of another workspace")
-	equal(t, "answer of another route", string(found(w.WithIdempotencyKey(ctx, route, now, respond("x")))(t).Sealed), "route")
-	equal(t, "answer of another workspace", string(found(w.WithIdempotencyKey(ctx, workspace, now, respond("x")))(t).Sealed), "workspace")
-	equal(t, "the first answer", string(found(w.WithIdempotencyKey(ctx, record, now, respond("x")))(t).Sealed), start.Run.ID)
+	missing(w.Idempotency.WithIdempotencyKey(ctx, route, now, respond("route")))(t, "the record of another route")
+	missing(w.Idempotency.WithIdempotencyKey(ctx, workspace, now, respond("workspace")))(t, "the record of another workspace")
+	equal(t, "answer of another route", string(found(w.Idempotency.WithIdempotencyKey(ctx, route, now, respond("x")))(t).Sealed), "route")
+	equal(t, "answer of another workspace", string(found(w.Idempotency.WithIdempotencyKey(ctx, workspace, now, respond("x")))(t).Sealed), "workspace")
+	equal(t, "the first answer", string(found(w.Idempotency.WithIdempotencyKey(ctx, record, now, respond("x")))(t).Sealed), start.Run.ID)
 }
 
 func testExpiry(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, now := t.Context(), clock.Now()
 	record := newRecord(wf.WorkspaceID, "expiry")
 	record.ExpiresAt = now.Add(time.Hour)
-	missing(w.WithIdempotencyKey(ctx, record, now, respond("first")))(t, "a new key")
+	missing(w.Idempotency.WithIdempotencyKey(ctx, record, now, respond("first")))(t, "a new key")
 	just := now.Add(time.Hour - time.Microsecond)
-	equal(t, "just before it expires", string(found(w.WithIdempotencyKey(ctx, record, just, respond("x")))(t).Sealed), "first")
+	equal(t, "just before it expires", string(found(w.Idempotency.WithIdempotencyKey(ctx, record, just, respond("x")))(t).Sealed), "first")
 
 	next := record
 	next.Fingerprint, next.ExpiresAt = []byte("another body"), now.Add(2*time.Hour)
-	missing(w.WithIdempotencyKey(ctx, next, now.Add(time.Hour), respond("second")))(t, "an expired key")
+	missing(w.Idempotency.WithIdempotencyKey(ctx, next, now.Add(time.Hour), respond("second")))(t, "an expired key")
 	next.Sealed = []byte("second")
-	equal(t, "the new record", found(w.WithIdempotencyKey(ctx, record, now.Add(time.Hour), respond("x")))(t), next)
+	equal(t, "the new record", found(w.Idempotency.WithIdempotencyKey(ctx, record, now.Add(time.Hour), respond("x")))(t), next)
 }
 
 func testFailedEffect(t *testing.T, w *harness, wf workflow.Workflow) {
@@ -109,7 +109,7 @@ func testFailedEffect(t *testing.T, w *harness, wf workflow.Workflow) {
 	start, record := newStart(t, wf, "node_1"), newRecord(wf.WorkspaceID, "failure")
 	w.notified.take()
 	failure := errors.New("the effect failed")
-	_, err := w.WithIdempotencyKey(ctx, record, now, func(ctx context.Context) ([]byte, error) {
+	_, err := w.Idempotency.WithIdempotencyKey(ctx, record, now, func(ctx context.Context) ([]byte, error) {
 		if _, err := startingRun(w, start)(ctx); err != nil {
 			t.Errorf("start inside the effect: %v", err)
 		}
@@ -122,34 +122,34 @@ func testFailedEffect(t *testing.T, w *harness, wf workflow.Workflow) {
 	equal(t, "records", w.count(t, `SELECT count(*) FROM idempotency WHERE key_hash = 'failure'`), 0)
 
 	// An effect that fails does not remove an expired record.
-	missing(w.WithIdempotencyKey(ctx, record, now, respond("kept")))(t, "a new key")
-	_, err = w.WithIdempotencyKey(ctx, record, record.ExpiresAt, func(context.Context) ([]byte, error) { return nil, failure })
+	missing(w.Idempotency.WithIdempotencyKey(ctx, record, now, respond("kept")))(t, "a new key")
+	_, err = w.Idempotency.WithIdempotencyKey(ctx, record, record.ExpiresAt, func(context.Context) ([]byte, error) { return nil, failure })
 	if !errors.Is(err, failure) {
 		t.Errorf("the error of the effect became %v", err)
 	}
-	equal(t, "answer", string(found(w.WithIdempotencyKey(ctx, record, now, respond("x")))(t).Sealed), "kept")
+	equal(t, "answer", string(found(w.Idempotency.WithIdempotencyKey(ctx, record, now, respond("x")))(t).Sealed), "kept")
 }
 
 func testNested(t *testing.T, w *harness, wf workflow.Workflow) {
 	outside, ws := t.Context(), wf.WorkspaceID
 	start, record, hook := newStart(t, wf, "node_1"), newRecord(ws, "nested"), newWebhook(ws)
 	w.notified.take()
-	missing(w.WithIdempotencyKey(outside, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
-		if outcome, err := w.InsertWebhook(ctx, hook, noLimit, newEntry(ws, "webhook.created", hook.ID)); err != nil || outcome != webhook.Done {
+	missing(w.Idempotency.WithIdempotencyKey(outside, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
+		if outcome, err := w.Webhooks.InsertWebhook(ctx, hook, noLimit, newEntry(ws, "webhook.created", hook.ID)); err != nil || outcome != webhook.Done {
 			t.Errorf("insert a webhook: %v, %v", outcome, err)
 		}
 		sealed, err := startingRun(w, start)(ctx)
 		if err != nil {
 			t.Errorf("start: %v", err)
 		}
-		inside, err := w.Run(ctx, ws, start.Run.ID)
+		inside, err := w.Runs.Run(ctx, ws, start.Run.ID)
 		if err != nil || inside == nil || inside.ID != start.Run.ID {
 			t.Errorf("inside the effect its run is %+v, %v", inside, err)
 		}
-		if _, err := w.Webhook(ctx, ws, hook.ID); err != nil {
+		if _, err := w.Webhooks.Webhook(ctx, ws, hook.ID); err != nil {
 			t.Errorf("inside the effect: %v", err)
 		}
-		if hidden, err := w.Run(outside, ws, start.Run.ID); err != nil || hidden != nil {
+		if hidden, err := w.Runs.Run(outside, ws, start.Run.ID); err != nil || hidden != nil {
 			t.Errorf("others see %+v, %v before the commit", hidden, err)
 		}
 		if notified := w.notified.take(); len(notified.Wakes)+len(notified.Started) > 0 {
@@ -157,7 +157,7 @@ func testNested(t *testing.T, w *harness, wf workflow.Workflow) {
 		}
 		return sealed, err
 	}))(t, "a new key")
-	equal(t, "run", found(w.Run(outside, ws, start.Run.ID))(t).Run, start.Run)
+	equal(t, "run", found(w.Runs.Run(outside, ws, start.Run.ID))(t).Run, start.Run)
 	equal(t, "deliveries to the webhook of the same transaction", w.deliveries(t, start.Event.ID), []string{hook.ID})
 	notified := w.notified.take()
 	equal(t, "wake notifications", mapped(notified.Wakes, func(w run.Wake) string { return w.RunID }), []string{start.Run.ID})
@@ -176,7 +176,7 @@ func testConcurrentOnce(t *testing.T, w *harness, wf workflow.Workflow) {
 		}
 		sealed := make([]string, len(starts))
 		first := concurrently(t, len(starts), func(i int) (bool, error) {
-			earlier, err := w.WithIdempotencyKey(ctx, record, now, startingRun(w, starts[i]))
+			earlier, err := w.Idempotency.WithIdempotencyKey(ctx, record, now, startingRun(w, starts[i]))
 			if earlier == nil {
 				sealed[i] = starts[i].Run.ID
 				return true, err
@@ -190,6 +190,6 @@ func testConcurrentOnce(t *testing.T, w *harness, wf workflow.Workflow) {
 		for _, id := range sealed {
 			equal(t, "answer", id, sealed[0])
 		}
-		found(w.Run(ctx, wf.WorkspaceID, sealed[0]))(t)
+		found(w.Runs.Run(ctx, wf.WorkspaceID, sealed[0]))(t)
 	}
 }

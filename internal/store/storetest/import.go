@@ -26,7 +26,7 @@ import (
 )
 
 // Opener opens an empty database as described for Run.
-type Opener = func(t *testing.T, notify store.Notify) *store.Store
+type Opener = func(t *testing.T, notify store.Notify) *store.DB
 
 // MoveBetween checks that an installation can move to a database of another kind and
 // back. What does not depend on the other database is part of Run.
@@ -76,7 +76,7 @@ var keyCheck = []byte("check")
 func (w *harness) install(t *testing.T) auth.Workspace {
 	t.Helper()
 	ws := newWorkspace()
-	returns(w.Install(t.Context(), auth.Installation{
+	returns(w.Workspaces.Install(t.Context(), auth.Installation{
 		Workspace: ws, DataKey: []byte("data key"), KeyCheck: keyCheck, AdminKey: newKey(ws.ID), Entry: newEntry(ws.ID, "workspace.created", ws.ID),
 	}))(t, "install", true)
 	return ws
@@ -106,7 +106,7 @@ func transfer(t *testing.T, from, to *harness, now time.Time) {
 	if err := to.importArchive(t, bytes.NewReader(from.export(t)), now); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "incomplete import", must(to.ImportIncomplete(t.Context()))(t), false)
+	equal(t, "incomplete import", must(to.Installation.ImportIncomplete(t.Context()))(t), false)
 }
 
 // releasedColumns change when an import releases runs.
@@ -143,7 +143,7 @@ func (w *harness) contents(t *testing.T) map[string][][]any {
 func (w *harness) fill(t *testing.T, rows int) {
 	t.Helper()
 	kinds := slices.Collect(maps.Values(texts()))
-	for _, table := range store.Tables()[1:] {
+	for _, table := range store.Exported()[1:] {
 		w.fillTable(t, table, rows, kinds...)
 	}
 }
@@ -228,13 +228,13 @@ func testImportManyRows(t *testing.T, from, to *harness) {
 	}
 	large := newStart(t, wf, "node_1")
 	large.Run.Trigger.Payload = fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("ä\n", 700_000))
-	returns(from.StartRun(ctx, large))(t, "start", true)
+	returns(from.Runs.StartRun(ctx, large))(t, "start", true)
 	transfer(t, from, to, clock.Now())
 	equal(t, "steps", to.count(t, `SELECT count(*) FROM steps`), 1+499+500+1203)
 	if !cmp.Equal(from.contents(t), to.contents(t)) {
 		t.Error("the imported data differs")
 	}
-	if got := found(to.Run(ctx, ws.ID, large.Run.ID))(t); string(got.Trigger.Payload) != string(large.Run.Trigger.Payload) {
+	if got := found(to.Runs.Run(ctx, ws.ID, large.Run.ID))(t); string(got.Trigger.Payload) != string(large.Run.Trigger.Payload) {
 		t.Error("the large payload differs")
 	}
 }
@@ -265,9 +265,9 @@ func testImportRuns(t *testing.T, from, to *harness) {
 	for _, r := range []run.Run{idle, busy, waiting} {
 		returns(to.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)))(t, "a late commit", false)
 	}
-	equal(t, "orphans", must(to.Orphans(ctx, "node_9", "", noLimit))(t), nil)
+	equal(t, "orphans", must(to.Leases.Orphans(ctx, "node_9", "", noLimit))(t), nil)
 	due := map[string]run.Wake{}
-	for _, wake := range must(to.Due(ctx, now, nil, noLimit))(t) {
+	for _, wake := range must(to.Leases.Due(ctx, now, nil, noLimit))(t) {
 		due[wake.RunID] = wake
 	}
 	equal(t, "runs that are due", len(due), 3)
@@ -275,13 +275,13 @@ func testImportRuns(t *testing.T, from, to *harness) {
 	equal(t, "crashes of the one that was executing", due[busy.ID].Crashes, 1)
 
 	// It dies at the same steps again: that is the second crash.
-	lease, ok, err := to.Activate(ctx, due[busy.ID], "node_9")
+	lease, ok, err := to.Leases.Activate(ctx, due[busy.ID], "node_9")
 	returns(ok, err)(t, "activate", true)
 	returns(to.Commit(ctx, lease, busy, run.Decision{Executing: []string{"a", "b"}}))(t, "execute again", true)
-	if err := to.RecordCrash(ctx, "node_10"); err != nil {
+	if err := to.Leases.RecordCrash(ctx, "node_10"); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "crashes after another one", found(to.Run(ctx, ws.ID, busy.ID))(t).Crashes, 2)
+	equal(t, "crashes after another one", found(to.Runs.Run(ctx, ws.ID, busy.ID))(t).Crashes, 2)
 }
 
 // testImportSequences checks that positions of streams stay valid: the next
@@ -353,7 +353,7 @@ func (c interruptedReader) Read(into []byte) (int, error) {
 func partialArchive(t *testing.T, w *harness) (whole, part []byte) {
 	t.Helper()
 	w.install(t)
-	tables := store.Tables()
+	tables := store.Exported()
 	runs := slices.IndexFunc(tables, func(table store.Table) bool { return table.Name == "runs" })
 	w.fillTable(t, tables[runs], 700, "")
 	w.fillTable(t, tables[runs+1], 2000, "") // so that the middle of the file is behind the runs
@@ -373,19 +373,19 @@ func testImportInterrupted(t *testing.T, from, to *harness) {
 		}()
 		_ = to.importArchive(t, interruptedReader{bytes.NewReader(part), func() { panic("killed") }}, clock.Now())
 	}()
-	equal(t, "incomplete import", must(to.ImportIncomplete(t.Context()))(t), true)
+	equal(t, "incomplete import", must(to.Installation.ImportIncomplete(t.Context()))(t), true)
 	if to.count(t, `SELECT count(*) FROM runs`) == 0 {
 		t.Fatal("nothing was written before the interruption")
 	}
-	if _, err := to.Install(t.Context(), auth.Installation{Workspace: newWorkspace()}); !errors.Is(err, store.ErrImportIncomplete) {
+	if _, err := to.Workspaces.Install(t.Context(), auth.Installation{Workspace: newWorkspace()}); !errors.Is(err, store.ErrImportIncomplete) {
 		t.Errorf("a server that starts in between: %v", err)
 	}
-	missing(to.FirstWorkspace(t.Context()))(t, "the first workspace")
+	missing(to.Workspaces.FirstWorkspace(t.Context()))(t, "the first workspace")
 
 	if err := to.importArchive(t, bytes.NewReader(file), clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "incomplete import", must(to.ImportIncomplete(t.Context()))(t), false)
+	equal(t, "incomplete import", must(to.Installation.ImportIncomplete(t.Context()))(t), false)
 	if !cmp.Equal(from.contents(t), to.contents(t)) {
 		t.Error("the imported data differs")
 	}
@@ -404,7 +404,7 @@ func testConcurrentImports(t *testing.T, from, to *harness) {
 	if err := to.importArchive(t, first, clock.Now()); err == nil {
 		t.Error("both succeeded")
 	}
-	equal(t, "incomplete import", must(to.ImportIncomplete(t.Context()))(t), false)
+	equal(t, "incomplete import", must(to.Installation.ImportIncomplete(t.Context()))(t), false)
 	if !cmp.Equal(from.contents(t), to.contents(t)) {
 		t.Error("the imported data differs")
 	}
@@ -418,7 +418,7 @@ func testImportDamaged(t *testing.T, from, to *harness) {
 		if err := to.importArchive(t, bytes.NewReader(content), clock.Now()); !errors.Is(err, archive.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, table := range store.Tables() {
+		for _, table := range store.Exported() {
 			if n := to.count(t, `SELECT count(*) FROM `+table.Name); n != 0 {
 				t.Errorf("%s: %d rows of %s are left", name, n, table.Name)
 			}

@@ -19,7 +19,7 @@ func testActivate(t *testing.T, w *harness) {
 
 	t.Run("of a waiting run", func(t *testing.T) {
 		r := w.start(t, wf, "")
-		lease, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
+		lease, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
 		returns(ok, err)(t, "activate", true)
 		equal(t, "lease", lease, run.Lease{RunID: r.ID, Epoch: 2})
 		equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 2, Node: new("node_1")})
@@ -27,10 +27,10 @@ func testActivate(t *testing.T, w *harness) {
 
 	t.Run("by a stale wake-up", func(t *testing.T) {
 		r := w.start(t, wf, "")
-		_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
+		_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
 		returns(ok, err)(t, "the first", true)
 		for _, epoch := range []int64{0, 1, 3} {
-			_, ok, err = w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: epoch}, "node_2")
+			_, ok, err = w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: epoch}, "node_2")
 			returns(ok, err)(t, "a stale one", false)
 		}
 		equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 2, Node: new("node_1")})
@@ -38,28 +38,28 @@ func testActivate(t *testing.T, w *harness) {
 
 	t.Run("takes a run away from its node", func(t *testing.T) {
 		r := w.start(t, wf, "node_1")
-		lease, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
+		lease, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
 		returns(ok, err)(t, "activate", true)
 		returns(w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)))(t, "commit of the old node", false)
 		returns(w.Commit(ctx, lease, r, newFinish(t, r, run.Failed)))(t, "commit of the new node", true)
-		equal(t, "status", found(w.Run(ctx, ws.ID, r.ID))(t).Status, run.Failed)
+		equal(t, "status", found(w.Runs.Run(ctx, ws.ID, r.ID))(t).Status, run.Failed)
 		equal(t, "endings", w.endings(t, r.ID), 1)
 	})
 
 	t.Run("may be repeated by the owner", func(t *testing.T) {
 		r := w.start(t, wf, "")
 		for range 2 {
-			lease, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
+			lease, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
 			returns(ok, err)(t, "activate", true)
 			equal(t, "lease", lease, run.Lease{RunID: r.ID, Epoch: 2})
 		}
 		returns(w.Commit(ctx, run.Lease{RunID: r.ID, Epoch: 2}, r, run.Decision{Release: true, WakeAt: clock.Now()}))(t, "release", true)
-		_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
+		_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
 		returns(ok, err)(t, "activate what was given back", false)
 	})
 
 	t.Run("of an unknown run", func(t *testing.T) {
-		_, ok, err := w.Activate(ctx, run.Wake{RunID: "run_none", Epoch: 1}, "node_1")
+		_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: "run_none", Epoch: 1}, "node_1")
 		returns(ok, err)(t, "activate", false)
 	})
 
@@ -67,7 +67,7 @@ func testActivate(t *testing.T, w *harness) {
 		for range 10 {
 			r := w.start(t, wf, "")
 			won := concurrently(t, 16, func(n int) (bool, error) {
-				_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, fmt.Sprintf("node_%d", n))
+				_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, fmt.Sprintf("node_%d", n))
 				return ok, err
 			})
 			equal(t, "winners", won, 1)
@@ -96,8 +96,8 @@ func testCommitSteps(t *testing.T, w *harness) {
 	decision := run.Decision{Steps: []run.Step{second, first}, Executing: []string{"a", "b[0].c"}}
 	returns(w.Commit(ctx, firstLease(r), r, decision))(t, "start of two steps", true)
 	want := run.Detail{Run: r, Steps: []run.Step{first, second}}
-	equal(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), want)
-	equal(t, "snapshot", found(w.Snapshot(ctx, r.ID))(t), run.Snapshot{Detail: want, WorkflowName: wf.Name, Plan: ws.Plan})
+	equal(t, "run", found(w.Runs.Run(ctx, ws.ID, r.ID))(t), want)
+	equal(t, "snapshot", found(w.Leases.Snapshot(ctx, r.ID))(t), run.Snapshot{Detail: want, WorkflowName: wf.Name, Plan: ws.Plan})
 	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1"), Executing: new("a\nb[0].c")})
 
 	now := clock.Now()
@@ -107,7 +107,7 @@ func testCommitSteps(t *testing.T, w *harness) {
 	skipped := newStep("d", 3, run.StepSkipped)
 	skipped.Input, skipped.Reason, skipped.Attempt = nil, "needs", 0
 	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{second, first, skipped}}))(t, "their results", true)
-	equal(t, "steps", found(w.Run(ctx, ws.ID, r.ID))(t).Steps, []run.Step{first, second, skipped})
+	equal(t, "steps", found(w.Runs.Run(ctx, ws.ID, r.ID))(t).Steps, []run.Step{first, second, skipped})
 	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1")})
 
 	returns(w.Commit(ctx, firstLease(r), r, run.Decision{}))(t, "nothing", true)
@@ -132,7 +132,7 @@ func testAttempts(t *testing.T, w *harness) {
 			decision.Attempts[0].Error.Message = "a commit that is repeated changes nothing"
 			returns(w.Commit(ctx, firstLease(r), r, decision))(t, "the same attempts again", true)
 			slices.SortFunc(want, func(x, y run.Attempt) int { return cmp.Or(cmp.Compare(x.Path, y.Path), x.Number-y.Number) })
-			equal(t, "attempts while the next is waited for", found(w.Run(ctx, ws.ID, r.ID))(t).Attempts, want)
+			equal(t, "attempts while the next is waited for", found(w.Runs.Run(ctx, ws.ID, r.ID))(t).Attempts, want)
 			if end == run.StepCancelled {
 				break
 			}
@@ -141,12 +141,12 @@ func testAttempts(t *testing.T, w *harness) {
 			}
 		}
 		if end == run.StepCancelled {
-			returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+			returns(w.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
 		} else {
 			steps[0].Status, steps[1].Status = end, end
 			returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: steps}))(t, "the end of the steps", true)
 		}
-		detail := found(w.Run(ctx, ws.ID, r.ID))(t)
+		detail := found(w.Runs.Run(ctx, ws.ID, r.ID))(t)
 		equal(t, "attempts of steps that are "+string(end), detail.Attempts, want)
 		equal(t, "status", detail.Steps[0].Status, end)
 	}
@@ -167,13 +167,13 @@ func testRelease(t *testing.T, w *harness) {
 	step.Error = &run.Failure{Code: "timed_out", Message: "It took too long.", StepID: "a[0].b"}
 	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{step}, Release: true, WakeAt: at}))(t, "release", true)
 	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &at})
-	equal(t, "steps", found(w.Run(ctx, ws.ID, r.ID))(t).Steps, []run.Step{step})
+	equal(t, "steps", found(w.Runs.Run(ctx, ws.ID, r.ID))(t).Steps, []run.Step{step})
 	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: at, Plan: ws.Plan}
 	equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}})
-	due := must(w.Due(ctx, at, nil, noLimit))(t)
+	due := must(w.Leases.Due(ctx, at, nil, noLimit))(t)
 	equal(t, "due", due[len(due)-1], wake)
 
-	lease, ok, err := w.Activate(ctx, wake, "node_2")
+	lease, ok, err := w.Leases.Activate(ctx, wake, "node_2")
 	returns(ok, err)(t, "activate", true)
 	returns(w.Commit(ctx, firstLease(r), r, executing))(t, "commit under the lease that was given back", false)
 	returns(w.Commit(ctx, lease, r, executing))(t, "commit under the new lease", true)
@@ -205,7 +205,7 @@ func testFinish(t *testing.T, w *harness) {
 		want := run.Detail{Run: r, Steps: []run.Step{decision.Steps[1], decision.Steps[0]}}
 		want.Steps[0].Rev, want.Steps[1].Rev = 1, 1
 		want.Status, want.FinishedAt, want.Error = tc.status, &decision.Finish.At, tc.failure
-		equal(t, name, found(w.Run(ctx, ws.ID, r.ID))(t), want)
+		equal(t, name, found(w.Runs.Run(ctx, ws.ID, r.ID))(t), want)
 		equal(t, name+", as notified", found(whole, nil)(t), want)
 		missing(w.queue(t, r.ID), nil)(t, "the row in the queue of a run that "+name)
 		equal(t, "deliveries", w.deliveries(t, decision.Finish.Event.ID), []string{hook.ID})
@@ -214,7 +214,7 @@ func testFinish(t *testing.T, w *harness) {
 		for _, late := range []run.Decision{newFinish(t, r, run.Failed), {Steps: []run.Step{newStep("b", 2, run.StepRunning)}}} {
 			returns(w.Commit(ctx, firstLease(r), r, late))(t, "a commit after the end", false)
 		}
-		equal(t, name+", afterwards", found(w.Run(ctx, ws.ID, r.ID))(t), want)
+		equal(t, name+", afterwards", found(w.Runs.Run(ctx, ws.ID, r.ID))(t), want)
 		equal(t, "endings", w.endings(t, r.ID), 1)
 		equal(t, "notifications", w.notified.take(), notifications{})
 	}
@@ -225,10 +225,10 @@ func testLostLease(t *testing.T, w *harness) {
 	wf := w.workflow(t, ws.ID)
 	r := w.start(t, wf, "node_1")
 	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{newStep("a", 1, run.StepRunning)}}))(t, "a step", true)
-	_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
+	_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
 	returns(ok, err)(t, "take over", true)
 	w.notified.take()
-	before, queue := found(w.Run(ctx, ws.ID, r.ID))(t), w.queue(t, r.ID)
+	before, queue := found(w.Runs.Run(ctx, ws.ID, r.ID))(t), w.queue(t, r.ID)
 
 	overwrite := newStep("a", 1, run.StepSucceeded)
 	steps := []run.Step{overwrite, newStep("b", 2, run.StepRunning)}
@@ -241,7 +241,7 @@ func testLostLease(t *testing.T, w *harness) {
 		returns(w.Commit(ctx, lease, r, run.Decision{Steps: steps, Attempts: attempts, Release: true, WakeAt: clock.Now()}))(t, "release", false)
 		returns(w.Commit(ctx, lease, r, finish))(t, "finish", false)
 	}
-	equal(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), before)
+	equal(t, "run", found(w.Runs.Run(ctx, ws.ID, r.ID))(t), before)
 	equal(t, "queue", w.queue(t, r.ID), queue)
 	equal(t, "endings", w.endings(t, r.ID), 0)
 	equal(t, "attempts", w.count(t, `SELECT count(*) FROM step_attempts WHERE run_id = $1`, r.ID), 0)
@@ -253,13 +253,13 @@ func testCommitFails(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	start := newStart(t, w.workflow(t, ws.ID), "node_1")
 	r := start.Run
-	returns(w.StartRun(ctx, start))(t, "start", true)
+	returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 	w.notified.take()
 	finish := newFinish(t, r, run.Succeeded)
 	finish.Steps = []run.Step{newStep("a", 1, run.StepSucceeded)}
 	finish.Finish.Event.ID = start.Event.ID
 	fails(w.Commit(ctx, firstLease(r), r, finish))(t, "an event id that exists")
-	equal(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), run.Detail{Run: r})
+	equal(t, "run", found(w.Runs.Run(ctx, ws.ID, r.ID))(t), run.Detail{Run: r})
 	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1")})
 	equal(t, "notifications", w.notified.take(), notifications{})
 	finish.Finish.Event = newEvent(t, event.RunSucceeded, subjectOf(r))

@@ -27,7 +27,7 @@ func testLimits(t *testing.T, w *harness) {
 			ws := w.workspace(t)
 			l := kind(t, w, ws.ID)
 			count := func() int {
-				counted := l.count(must(w.UsageCurrent(t.Context(), ws.ID))(t))
+				counted := l.count(must(w.Usage.UsageCurrent(t.Context(), ws.ID))(t))
 				equal(t, "counted, beside what is listed", counted, l.listed())
 				return counted
 			}
@@ -56,13 +56,13 @@ func limitedKeys(t *testing.T, w *harness, workspaceID string) limited {
 	return limited{
 		insert: func(atMost int) (bool, error) {
 			made := newKey(workspaceID)
-			return w.InsertKey(ctx, made, atMost, newEntry(workspaceID, "api_key.created", made.ID))
+			return w.Workspaces.InsertKey(ctx, made, atMost, newEntry(workspaceID, "api_key.created", made.ID))
 		},
 		remove: func() (bool, error) {
-			last := must(w.Keys(ctx, workspaceID, fullPage))(t).Items[0]
-			return w.RevokeKey(ctx, workspaceID, last.ID, clock.Now(), newEntry(workspaceID, "api_key.revoked", last.ID))
+			last := must(w.Workspaces.Keys(ctx, workspaceID, fullPage))(t).Items[0]
+			return w.Workspaces.RevokeKey(ctx, workspaceID, last.ID, clock.Now(), newEntry(workspaceID, "api_key.revoked", last.ID))
 		},
-		listed: func() int { return len(must(w.Keys(ctx, workspaceID, fullPage))(t).Items) },
+		listed: func() int { return len(must(w.Workspaces.Keys(ctx, workspaceID, fullPage))(t).Items) },
 		count:  func(c usage.Current) int { return c.APIKeys },
 	}
 }
@@ -72,14 +72,16 @@ func limitedWorkflows(t *testing.T, w *harness, workspaceID string) limited {
 	return limited{
 		insert: func(atMost int) (bool, error) {
 			made, first := newWorkflow(workspaceID)
-			return w.InsertWorkflow(ctx, made, first, atMost, newEntry(workspaceID, "workflow.created", made.ID))
+			return w.Workflows.InsertWorkflow(ctx, made, first, atMost, newEntry(workspaceID, "workflow.created", made.ID))
 		},
 		remove: func() (bool, error) {
-			last := must(w.Workflows(ctx, workspaceID, workflow.Filter{}, fullPage))(t).Items[0]
-			return w.DeleteWorkflow(ctx, found(w.Workflow(ctx, workspaceID, last.ID))(t), clock.Now(), newEntry(workspaceID, "workflow.deleted", last.ID))
+			last := must(w.Workflows.Workflows(ctx, workspaceID, workflow.Filter{}, fullPage))(t).Items[0]
+			return w.Workflows.DeleteWorkflow(ctx, found(w.Workflows.Workflow(ctx, workspaceID, last.ID))(t), clock.Now(), newEntry(workspaceID, "workflow.deleted", last.ID))
 		},
-		listed: func() int { return len(must(w.Workflows(ctx, workspaceID, workflow.Filter{}, fullPage))(t).Items) },
-		count:  func(c usage.Current) int { return c.Workflows },
+		listed: func() int {
+			return len(must(w.Workflows.Workflows(ctx, workspaceID, workflow.Filter{}, fullPage))(t).Items)
+		},
+		count: func(c usage.Current) int { return c.Workflows },
 	}
 }
 
@@ -88,17 +90,17 @@ func limitedWebhooks(t *testing.T, w *harness, workspaceID string) limited {
 	return limited{
 		insert: func(atMost int) (bool, error) {
 			made := newWebhook(workspaceID)
-			outcome, err := w.InsertWebhook(ctx, made, atMost, newEntry(workspaceID, "webhook.created", made.ID))
+			outcome, err := w.Webhooks.InsertWebhook(ctx, made, atMost, newEntry(workspaceID, "webhook.created", made.ID))
 			if outcome != webhook.Done && outcome != webhook.TooMany {
 				t.Errorf("got %v", outcome)
 			}
 			return outcome == webhook.Done, err
 		},
 		remove: func() (bool, error) {
-			last := must(w.Webhooks(ctx, workspaceID, fullPage))(t).Items[0]
-			return w.DeleteWebhook(ctx, workspaceID, last.ID, clock.Now(), newEntry(workspaceID, "webhook.deleted", last.ID))
+			last := must(w.Webhooks.Webhooks(ctx, workspaceID, fullPage))(t).Items[0]
+			return w.Webhooks.DeleteWebhook(ctx, workspaceID, last.ID, clock.Now(), newEntry(workspaceID, "webhook.deleted", last.ID))
 		},
-		listed: func() int { return len(must(w.Webhooks(ctx, workspaceID, fullPage))(t).Items) },
+		listed: func() int { return len(must(w.Webhooks.Webhooks(ctx, workspaceID, fullPage))(t).Items) },
 		count:  func(c usage.Current) int { return c.Webhooks },
 	}
 }

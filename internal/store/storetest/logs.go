@@ -32,7 +32,7 @@ func testLogs(t *testing.T, w *harness) {
 		for limit := 1; limit <= 6; limit++ {
 			var seen []run.LogLine
 			for page := (paging.Request{Limit: limit}); ; {
-				got, ok, err := w.Logs(ctx, ws.ID, r.ID, path, page)
+				got, ok, err := w.Runs.Logs(ctx, ws.ID, r.ID, path, page)
 				returns(ok, err)(t, "logs", true)
 				seen = append(seen, got.Items...)
 				if page.After = got.Next; got.Next == "" {
@@ -51,7 +51,7 @@ func testLogs(t *testing.T, w *harness) {
 
 func (w *harness) checkNoLogs(t *testing.T, what, workspaceID, runID string) {
 	t.Helper()
-	lines, ok, err := w.Logs(t.Context(), workspaceID, runID, "", fullPage)
+	lines, ok, err := w.Runs.Logs(t.Context(), workspaceID, runID, "", fullPage)
 	returns(ok, err)(t, "logs of "+what, false)
 	empty(lines, err)(t, "logs of "+what)
 }

@@ -44,14 +44,14 @@ func operating(rev int, operations ...run.Operation) run.Decision {
 // perform commits a decision with operations and returns their answers.
 func (w *harness) perform(t *testing.T, r run.Run, d run.Decision) map[string]string {
 	t.Helper()
-	committed := must(w.Store.Commit(t.Context(), firstLease(r), r, d))(t)
+	committed := must(w.Leases.Commit(t.Context(), firstLease(r), r, d))(t)
 	equal(t, "held", committed.Held, true)
 	answers := map[string]string{}
 	for path, answer := range committed.Answers {
 		answers[path] = string(answer.Value)
 	}
 	stored := map[string]string{}
-	for path, answer := range must(w.Answers(t.Context(), r.ID))(t) {
+	for path, answer := range must(w.Leases.Answers(t.Context(), r.ID))(t) {
 		if _, ok := answers[path]; ok {
 			stored[path] = string(answer.Value)
 		}
@@ -118,7 +118,7 @@ func testRepeatedOperations(t *testing.T, w *harness) {
 	)
 	first := w.perform(t, r, d)
 	equal(t, "answers of the second time", w.perform(t, r, d), first)
-	equal(t, "the counter", string(found(w.GetKey(t.Context(), keys, "n"))(t).Value), "1")
+	equal(t, "the counter", string(found(w.State.GetKey(t.Context(), keys, "n"))(t).Value), "1")
 	equal(t, "rows", w.count(t, `SELECT count(*) FROM table_rows WHERE table_id = $1`, of.ID), 1)
 	// The next decision adds an operation, and one of the old ones comes again.
 	d.Rev, d.Operations[2] = 2, run.Operation{Path: "d", Operation: keyOperation(keys, state.Increment{Name: "n"})}
@@ -136,7 +136,7 @@ func testOperationsWithoutLease(t *testing.T, w *harness) {
 	increment := func(r run.Run, lease run.Lease) run.Committed {
 		t.Helper()
 		op := run.Operation{Path: "a", Operation: keyOperation(keys, state.Increment{Name: "n"})}
-		return must(w.Store.Commit(ctx, lease, r, operating(1, op)))(t)
+		return must(w.Leases.Commit(ctx, lease, r, operating(1, op)))(t)
 	}
 	nothing := func(what string, got run.Committed) {
 		t.Helper()
@@ -144,27 +144,27 @@ func testOperationsWithoutLease(t *testing.T, w *harness) {
 	}
 
 	taken := w.start(t, wf, "node_1")
-	_, ok, err := w.Activate(ctx, run.Wake{RunID: taken.ID, Epoch: 1}, "node_2")
+	_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: taken.ID, Epoch: 1}, "node_2")
 	returns(ok, err)(t, "takeover", true)
 	nothing("the old node", increment(taken, firstLease(taken)))
-	missing(w.GetKey(ctx, keys, "n"))(t, "the key")
+	missing(w.State.GetKey(ctx, keys, "n"))(t, "the key")
 	second := run.Lease{RunID: taken.ID, Epoch: 2}
 	equal(t, "the new node", string(increment(taken, second).Answers["a"].Value), `{"output":{"set":true,"created":true,"value":1,"expires_at":null}}`)
 
 	// The node that takes over after the commit gets the answer, not another increment.
-	_, ok, err = w.Activate(ctx, run.Wake{RunID: taken.ID, Epoch: 2}, "node_3")
+	_, ok, err = w.Leases.Activate(ctx, run.Wake{RunID: taken.ID, Epoch: 2}, "node_3")
 	returns(ok, err)(t, "takeover", true)
 	nothing("a late repetition", increment(taken, second))
 	equal(t, "the third node", string(increment(taken, run.Lease{RunID: taken.ID, Epoch: 3}).Answers["a"].Value), `{"output":{"set":true,"created":true,"value":1,"expires_at":null}}`)
 
 	cancelled := w.start(t, wf, "node_1")
-	returns(w.CancelRun(ctx, newCancellation(t, cancelled)))(t, "cancel", true)
+	returns(w.Runs.CancelRun(ctx, newCancellation(t, cancelled)))(t, "cancel", true)
 	nothing("a cancelled run", increment(cancelled, firstLease(cancelled)))
 	other := w.workflow(t, ws)
 	deleted := w.start(t, other, "node_1")
 	w.deleteWorkflow(t, other)
 	nothing("a deleted workflow", increment(deleted, firstLease(deleted)))
-	equal(t, "the counter", string(found(w.GetKey(ctx, keys, "n"))(t).Value), "1")
+	equal(t, "the counter", string(found(w.State.GetKey(ctx, keys, "n"))(t).Value), "1")
 	w.checkState(t, ws)
 }
 
@@ -206,17 +206,17 @@ func testRetriedOperation(t *testing.T, w *harness) {
 	update := table.Update{Selector: byKey("ada"), Values: valuesOf(`{"amount": 1}`)}
 	d := operating(1, run.Operation{Path: "a", Operation: rowOperation(of, update)})
 	first := w.perform(t, r, d)["a"]
-	must(w.InsertRow(ctx, scopeOf(of), insertOp(`{"email": "ada"}`)))(t)
+	must(w.Tables.InsertRow(ctx, scopeOf(of), insertOp(`{"email": "ada"}`)))(t)
 	equal(t, "repeated", w.perform(t, r, d)["a"], first)
 
 	waits := newStep("a", 1, run.StepWaiting)
 	for range 2 { // also if the commit is repeated
 		returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2, Steps: []run.Step{waits}, Retried: []string{"a"}}))(t, "wait for the retry", true)
-		equal(t, "answers", len(must(w.Answers(ctx, r.ID))(t)), 0)
+		equal(t, "answers", len(must(w.Leases.Answers(ctx, r.ID))(t)), 0)
 	}
 	d.Rev = 3
 	equal(t, "the next attempt", w.perform(t, r, d)["a"] != first, true)
-	equal(t, "the value", string(found(w.GetRow(ctx, scopeOf(of), table.Get{Selector: byKey("ada")}))(t).Values["amount"]), "1")
+	equal(t, "the value", string(found(w.Tables.GetRow(ctx, scopeOf(of), table.Get{Selector: byKey("ada")}))(t).Values["amount"]), "1")
 }
 
 // testOperationsBesideAnAnswer rejects a decision as a whole that times out a step
@@ -230,10 +230,10 @@ func testOperationsBesideAnAnswer(t *testing.T, w *harness) {
 	w.exec(t, `UPDATE steps SET answer = '{}' WHERE run_id = $1 AND path = 'ask'`, r.ID)
 	d := operating(2, run.Operation{Path: "a", Operation: keyOperation(keys, state.Increment{Name: "n"})})
 	d.Unanswered = []string{"ask"}
-	committed, err := w.Store.Commit(ctx, firstLease(r), r, d)
+	committed, err := w.Leases.Commit(ctx, firstLease(r), r, d)
 	fails(committed, err)(t, "the decision")
 	equal(t, "committed", committed, run.Committed{})
-	missing(w.GetKey(ctx, keys, "n"))(t, "the key")
+	missing(w.State.GetKey(ctx, keys, "n"))(t, "the key")
 }
 
 func testOperationRaces(t *testing.T, w *harness) {
@@ -245,10 +245,10 @@ func testOperationRaces(t *testing.T, w *harness) {
 			run.Operation{Path: "a", Operation: rowOperation(of, upsertOp(`{"email": "ada"}`))},
 			run.Operation{Path: "b", Operation: keyOperation(keys, state.Increment{Name: "n"})},
 		)
-		if _, err := w.Store.Commit(ctx, firstLease(runs[i]), runs[i], d); err != nil {
+		if _, err := w.Leases.Commit(ctx, firstLease(runs[i]), runs[i], d); err != nil {
 			return false, err
 		}
-		again, err := w.Store.Commit(ctx, firstLease(runs[i]), runs[i], d) // its result was lost
+		again, err := w.Leases.Commit(ctx, firstLease(runs[i]), runs[i], d) // its result was lost
 		var answer struct {
 			Output struct {
 				Created bool `json:"created"`
@@ -259,7 +259,7 @@ func testOperationRaces(t *testing.T, w *harness) {
 		}
 		return answer.Output.Created, err
 	}), 1)
-	equal(t, "the counter", string(found(w.GetKey(ctx, keys, "n"))(t).Value), "32")
+	equal(t, "the counter", string(found(w.State.GetKey(ctx, keys, "n"))(t).Value), "32")
 	equal(t, "rows", w.count(t, `SELECT count(*) FROM table_rows WHERE table_id = $1`, of.ID), 1)
 	w.checkState(t, ws)
 }

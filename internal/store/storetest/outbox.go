@@ -15,14 +15,14 @@ import (
 // due lists the due deliveries, except those of some webhooks.
 func (w *harness) due(t *testing.T, except ...string) []webhook.Due {
 	t.Helper()
-	return must(w.DueDeliveries(t.Context(), clock.Now(), except, noLimit))(t)
+	return must(w.Webhooks.DueDeliveries(t.Context(), clock.Now(), except, noLimit))(t)
 }
 
 // outgoing reads the delivery of an event to a webhook as it will be sent.
 func (w *harness) outgoing(t *testing.T, hook webhook.Webhook, eventID string) webhook.OutgoingDelivery {
 	t.Helper()
 	id := collect(t, w, `SELECT id FROM deliveries WHERE webhook_id = $1 AND event_id = $2`, []any{hook.ID, eventID}, text)[0]
-	return found(w.OutgoingDelivery(t.Context(), hook.WorkspaceID, id))(t)
+	return found(w.Webhooks.OutgoingDelivery(t.Context(), hook.WorkspaceID, id))(t)
 }
 
 // newReport returns a report of the next attempt of a delivery.
@@ -43,7 +43,7 @@ func newReport(p webhook.OutgoingDelivery, status webhook.Status, at time.Time) 
 
 func (w *harness) record(t *testing.T, r webhook.Report) {
 	t.Helper()
-	if err := w.ReportDelivery(t.Context(), r); err != nil {
+	if err := w.Webhooks.ReportDelivery(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -58,7 +58,7 @@ func testOutbox(t *testing.T, w *harness) {
 	wf := w.workflow(t, ws.ID)
 	first, second := w.webhook(t, ws.ID, nil), w.webhook(t, ws.ID, nil)
 	start := newStart(t, wf, "node_1")
-	returns(w.StartRun(ctx, start))(t, "start", true)
+	returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 
 	t.Run("due deliveries", func(t *testing.T) {
 		got := w.due(t)
@@ -66,10 +66,10 @@ func testOutbox(t *testing.T, w *harness) {
 		equal(t, "the first", got[0], webhook.Due{DeliveryID: got[0].DeliveryID, WorkspaceID: ws.ID, WebhookID: first.ID, RunID: start.Run.ID, URL: first.URL})
 		equal(t, "without a webhook", w.due(t, first.ID), got[1:])
 		equal(t, "without both", w.due(t, first.ID, second.ID), []webhook.Due{})
-		equal(t, "at most one", must(w.DueDeliveries(ctx, clock.Now(), nil, 1))(t), got[:1])
-		equal(t, "before it happened", must(w.DueDeliveries(ctx, start.Event.At.Add(-time.Microsecond), nil, noLimit))(t), []webhook.Due{})
-		equal(t, "the next due time", *must(w.NextDelivery(ctx, start.Event.At.Add(-time.Second)))(t), start.Event.At)
-		missing(w.NextDelivery(ctx, start.Event.At))(t, "one after that")
+		equal(t, "at most one", must(w.Webhooks.DueDeliveries(ctx, clock.Now(), nil, 1))(t), got[:1])
+		equal(t, "before it happened", must(w.Webhooks.DueDeliveries(ctx, start.Event.At.Add(-time.Microsecond), nil, noLimit))(t), []webhook.Due{})
+		equal(t, "the next due time", *must(w.Webhooks.NextDelivery(ctx, start.Event.At.Add(-time.Second)))(t), start.Event.At)
+		missing(w.Webhooks.NextDelivery(ctx, start.Event.At))(t, "one after that")
 		many := []string{first.ID}
 		for i := range 1_000 {
 			many = append(many, fmt.Sprintf("wh_%d", i))
@@ -82,13 +82,13 @@ func testOutbox(t *testing.T, w *harness) {
 		equal(t, "outgoing delivery", got, webhook.OutgoingDelivery{
 			DeliveryID: got.DeliveryID, WorkspaceID: ws.ID, WebhookID: first.ID, RunID: start.Run.ID, URL: first.URL, Secret: first.SealedSecret, Event: start.Event,
 		})
-		missing(w.OutgoingDelivery(ctx, w.workspace(t).ID, got.DeliveryID))(t, "that of another workspace")
-		missing(w.OutgoingDelivery(ctx, ws.ID, "dlv_none"))(t, "an unknown one")
+		missing(w.Webhooks.OutgoingDelivery(ctx, w.workspace(t).ID, got.DeliveryID))(t, "that of another workspace")
+		missing(w.Webhooks.OutgoingDelivery(ctx, ws.ID, "dlv_none"))(t, "an unknown one")
 		until := clock.Now().Add(time.Hour)
 		now := first
 		now.URL, now.SealedSecret, now.OldSecret, now.OldUntil = "https://example.com/moved", []byte("new"), first.SealedSecret, &until
 		now.UpdatedAt = first.UpdatedAt.Add(time.Second)
-		returns(w.UpdateWebhook(ctx, now, first.UpdatedAt, newEntry(ws.ID, "webhook.updated", first.ID)))(t, "update", webhook.Done)
+		returns(w.Webhooks.UpdateWebhook(ctx, now, first.UpdatedAt, newEntry(ws.ID, "webhook.updated", first.ID)))(t, "update", webhook.Done)
 		after := w.outgoing(t, first, start.Event.ID)
 		equal(t, "after the webhook was changed", after, webhook.OutgoingDelivery{
 			DeliveryID: got.DeliveryID, WorkspaceID: ws.ID, WebhookID: first.ID, RunID: start.Run.ID, URL: now.URL, Secret: now.SealedSecret,
@@ -104,7 +104,7 @@ func testOutbox(t *testing.T, w *harness) {
 func testDeliveryAttempts(t *testing.T, w *harness, wf workflow.Workflow) {
 	hook := w.webhook(t, wf.WorkspaceID, nil)
 	start := newStart(t, wf, "node_1")
-	returns(w.StartRun(t.Context(), start))(t, "start", true)
+	returns(w.Runs.StartRun(t.Context(), start))(t, "start", true)
 	p := w.outgoing(t, hook, start.Event.ID)
 	at := clock.Now()
 
@@ -113,7 +113,7 @@ func testDeliveryAttempts(t *testing.T, w *harness, wf workflow.Workflow) {
 	w.record(t, failed) // again, as after a lost response
 	again := w.outgoing(t, hook, start.Event.ID)
 	equal(t, "attempts", again.Attempts, 1)
-	equal(t, "the next due time", *must(w.NextDelivery(t.Context(), at))(t), *failed.NextAt)
+	equal(t, "the next due time", *must(w.Webhooks.NextDelivery(t.Context(), at))(t), *failed.NextAt)
 	equal(t, "failures", w.count(t, `SELECT failures FROM webhooks WHERE id = $1`, hook.ID), 1)
 
 	foreign := newReport(again, webhook.Delivered, at)
@@ -127,14 +127,14 @@ func testDeliveryAttempts(t *testing.T, w *harness, wf workflow.Workflow) {
 	equal(t, "failures", w.count(t, `SELECT failures FROM webhooks WHERE id = $1`, hook.ID), 0)
 	equal(t, "without a time since when", w.count(t, `SELECT count(*) FROM webhooks WHERE id = $1 AND failing_since IS NULL`, hook.ID), 1)
 	equal(t, "attempts", w.count(t, `SELECT count(*) FROM delivery_attempts WHERE delivery_id = $1`, p.DeliveryID), 2)
-	missing(w.OutgoingDelivery(t.Context(), wf.WorkspaceID, p.DeliveryID))(t, "a parcel of what was delivered")
+	missing(w.Webhooks.OutgoingDelivery(t.Context(), wf.WorkspaceID, p.DeliveryID))(t, "a parcel of what was delivered")
 	equal(t, "remaining rows", w.count(t, `SELECT count(*) FROM deliveries WHERE id = $1 AND next_at IS NULL AND finished_at IS NOT NULL`, p.DeliveryID), 1)
 }
 
 func testFailures(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx := t.Context()
 	disabled := func(hook webhook.Webhook) string {
-		h := found(w.Webhook(ctx, wf.WorkspaceID, hook.ID))(t)
+		h := found(w.Webhooks.Webhook(ctx, wf.WorkspaceID, hook.ID))(t)
 		if h.Enabled != (h.DisabledReason == "") {
 			t.Errorf("enabled is %t and the reason %q", h.Enabled, h.DisabledReason)
 		}
@@ -142,13 +142,13 @@ func testFailures(t *testing.T, w *harness, wf workflow.Workflow) {
 	}
 	entries := func(hook webhook.Webhook) int {
 		filter := audit.Filter{TargetID: hook.ID, Action: "webhook.disabled"}
-		return len(must(w.AuditEntries(ctx, wf.WorkspaceID, filter, fullPage))(t).Items)
+		return len(must(w.Audit.AuditEntries(ctx, wf.WorkspaceID, filter, fullPage))(t).Items)
 	}
 	hook := w.webhook(t, wf.WorkspaceID, nil)
 	var deliveries []webhook.OutgoingDelivery
 	for range 5 {
 		start := newStart(t, wf, "node_1")
-		returns(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 		deliveries = append(deliveries, w.outgoing(t, hook, start.Event.ID))
 	}
 	long := clock.Now()
@@ -168,7 +168,7 @@ func testFailures(t *testing.T, w *harness, wf workflow.Workflow) {
 
 	refuses := w.webhook(t, wf.WorkspaceID, nil)
 	start := newStart(t, wf, "node_1")
-	returns(w.StartRun(ctx, start))(t, "start", true)
+	returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 	r := newReport(w.outgoing(t, refuses, start.Event.ID), webhook.Pending, clock.Now())
 	r.Disable = "it answered 410"
 	w.record(t, r)
@@ -186,7 +186,7 @@ func testOrphans(t *testing.T, w *harness) {
 	r := w.start(t, wf, "node_1")
 	w.finish(t, r, run.Succeeded)
 	w.deleteWorkflow(t, wf)
-	missing(w.Webhook(t.Context(), ws.ID, hook.ID))(t, "the webhook")
+	missing(w.Webhooks.Webhook(t.Context(), ws.ID, hook.ID))(t, "the webhook")
 	var mine []webhook.Due
 	for _, d := range w.due(t) {
 		if d.WebhookID == hook.ID {
@@ -194,10 +194,10 @@ func testOrphans(t *testing.T, w *harness) {
 		}
 	}
 	equal(t, "what is due", len(mine), 2)
-	p := found(w.OutgoingDelivery(t.Context(), ws.ID, mine[0].DeliveryID))(t)
+	p := found(w.Webhooks.OutgoingDelivery(t.Context(), ws.ID, mine[0].DeliveryID))(t)
 	stop := newReport(p, webhook.Pending, clock.Now())
 	stop.Disable = "it answered 410"
 	w.record(t, stop)
-	missing(w.OutgoingDelivery(t.Context(), ws.ID, mine[1].DeliveryID))(t, "the other after it said to stop")
-	equal(t, "audit entries", len(must(w.AuditEntries(t.Context(), ws.ID, audit.Filter{Action: "webhook.disabled"}, fullPage))(t).Items), 0)
+	missing(w.Webhooks.OutgoingDelivery(t.Context(), ws.ID, mine[1].DeliveryID))(t, "the other after it said to stop")
+	equal(t, "audit entries", len(must(w.Audit.AuditEntries(t.Context(), ws.ID, audit.Filter{Action: "webhook.disabled"}, fullPage))(t).Items), 0)
 }

@@ -21,11 +21,11 @@ func newManifest(workspaceID, id string) ownintegration.Manifest {
 }
 
 func (w *harness) insertManifest(ctx context.Context, m ownintegration.Manifest) (ownintegration.Outcome, error) {
-	return w.InsertManifest(ctx, m, newEntry(m.WorkspaceID, "integration.created", m.ID))
+	return w.OwnIntegrations.InsertManifest(ctx, m, newEntry(m.WorkspaceID, "integration.created", m.ID))
 }
 
 func (w *harness) replaceManifest(ctx context.Context, m ownintegration.Manifest, was, problem string) (ownintegration.Outcome, error) {
-	return w.ReplaceManifest(ctx, m, was, problem, newEntry(m.WorkspaceID, "integration.updated", m.ID))
+	return w.OwnIntegrations.ReplaceManifest(ctx, m, was, problem, newEntry(m.WorkspaceID, "integration.updated", m.ID))
 }
 
 func testOwnIntegrations(t *testing.T, w *harness) {
@@ -34,17 +34,17 @@ func testOwnIntegrations(t *testing.T, w *harness) {
 	returns(w.insertManifest(ctx, second))(t, "insert", ownintegration.Done)
 	returns(w.insertManifest(ctx, made))(t, "insert", ownintegration.Done)
 	returns(w.insertManifest(ctx, made))(t, "insert again", ownintegration.Exists)
-	equal(t, "read", found(w.Manifest(ctx, ws, "x_acme"))(t), made)
-	equal(t, "head", found(w.ManifestHead(ctx, ws, "x_acme"))(t), ownintegration.Head{ID: "x_acme", Digest: made.Digest})
-	equal(t, "heads", must(w.ManifestHeads(ctx, ws))(t), []ownintegration.Head{{ID: "x_acme", Digest: made.Digest}, {ID: "x_beta", Digest: second.Digest}})
-	missing(w.Manifest(ctx, stranger, "x_acme"))(t, "of another workspace")
-	missing(w.ManifestHead(ctx, stranger, "x_acme"))(t, "of another workspace")
+	equal(t, "read", found(w.OwnIntegrations.Manifest(ctx, ws, "x_acme"))(t), made)
+	equal(t, "head", found(w.OwnIntegrations.ManifestHead(ctx, ws, "x_acme"))(t), ownintegration.Head{ID: "x_acme", Digest: made.Digest})
+	equal(t, "heads", must(w.OwnIntegrations.ManifestHeads(ctx, ws))(t), []ownintegration.Head{{ID: "x_acme", Digest: made.Digest}, {ID: "x_beta", Digest: second.Digest}})
+	missing(w.OwnIntegrations.Manifest(ctx, stranger, "x_acme"))(t, "of another workspace")
+	missing(w.OwnIntegrations.ManifestHead(ctx, stranger, "x_acme"))(t, "of another workspace")
 
 	changed := made
 	changed.Text, changed.Digest, changed.UpdatedAt, changed.UpdatedBy = "changed", "another", made.UpdatedAt.Add(time.Second), "usr_other"
 	returns(w.replaceManifest(ctx, changed, "not the digest", ""))(t, "replace what has changed", ownintegration.Stale)
 	returns(w.replaceManifest(ctx, changed, made.Digest, ""))(t, "replace", ownintegration.Done)
-	equal(t, "replaced", found(w.Manifest(ctx, ws, "x_acme"))(t), changed)
+	equal(t, "replaced", found(w.OwnIntegrations.Manifest(ctx, ws, "x_acme"))(t), changed)
 	equal(t, "audit entries", w.actions(t, ws, "x_acme"), []string{"integration.updated", "integration.created"})
 	equal(t, "new integrations of a race for an id", concurrently(t, 8, func(int) (bool, error) {
 		outcome, err := w.insertManifest(ctx, newManifest(ws, "x_race"))
@@ -69,7 +69,7 @@ func testConnectionsOfOwn(t *testing.T, w *harness, m ownintegration.Manifest) {
 	equal(t, "a connection of an own integration", outcome, connection.Created)
 	other, _ := connect("other", "slack")
 	deleteIt := func(m ownintegration.Manifest) (ownintegration.Outcome, string) {
-		outcome, used, err := w.DeleteManifest(ctx, m, newEntry(m.WorkspaceID, "integration.deleted", m.ID))
+		outcome, used, err := w.OwnIntegrations.DeleteManifest(ctx, m, newEntry(m.WorkspaceID, "integration.deleted", m.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,14 +81,14 @@ func testConnectionsOfOwn(t *testing.T, w *harness, m ownintegration.Manifest) {
 	next := m
 	next.Digest = "used in another way"
 	returns(w.replaceManifest(ctx, next, m.Digest, "was changed"))(t, "replace", ownintegration.Done)
-	broken := found(w.Connection(ctx, m.WorkspaceID, c.ID))(t)
+	broken := found(w.Connections.Connection(ctx, m.WorkspaceID, c.ID))(t)
 	if broken.Status != connection.NeedsReconnect || broken.Problem != "was changed" {
 		t.Errorf("the connection is %s: %s", broken.Status, broken.Problem)
 	}
-	equal(t, "the connection of another integration", found(w.Connection(ctx, m.WorkspaceID, other.ID))(t).Status, other.Status)
+	equal(t, "the connection of another integration", found(w.Connections.Connection(ctx, m.WorkspaceID, other.ID))(t).Status, other.Status)
 
 	w.app(t, newApp(m.WorkspaceID, m.ID))
-	if _, _, err := w.DeleteConnection(ctx, m.WorkspaceID, c.ID, newEntry(m.WorkspaceID, "connection.deleted", c.ID)); err != nil {
+	if _, _, err := w.Connections.DeleteConnection(ctx, m.WorkspaceID, c.ID, newEntry(m.WorkspaceID, "connection.deleted", c.ID)); err != nil {
 		t.Fatal(err)
 	}
 	if outcome, _ := deleteIt(m); outcome != ownintegration.Stale {
@@ -97,8 +97,8 @@ func testConnectionsOfOwn(t *testing.T, w *harness, m ownintegration.Manifest) {
 	if outcome, _ := deleteIt(next); outcome != ownintegration.Done {
 		t.Errorf("delete an integration: %v", outcome)
 	}
-	missing(w.Manifest(ctx, m.WorkspaceID, m.ID))(t, "deleted")
-	missing(w.AppFor(ctx, m.WorkspaceID, m.ID, "oauth2"))(t, "its OAuth app")
+	missing(w.OwnIntegrations.Manifest(ctx, m.WorkspaceID, m.ID))(t, "deleted")
+	missing(w.Connections.AppFor(ctx, m.WorkspaceID, m.ID, "oauth2"))(t, "its OAuth app")
 }
 
 func testManifestLimits(t *testing.T, w *harness) {

@@ -229,14 +229,14 @@ func listWorkflows(t *testing.T, w *harness) pagedList {
 		insert: func(ctx context.Context, id string) error {
 			made, first := newWorkflow(ws)
 			made.ID, first.WorkflowID = id, id
-			return rejected(w.InsertWorkflow(ctx, made, first, noLimit, newEntry(ws, "workflow.created", id)))
+			return rejected(w.Workflows.InsertWorkflow(ctx, made, first, noLimit, newEntry(ws, "workflow.created", id)))
 		},
 		remove: func(ctx context.Context, id string) error {
 			made := workflow.Workflow{ID: id, WorkspaceID: ws, Revision: 1}
-			return rejected(w.DeleteWorkflow(ctx, made, clock.Now(), newEntry(ws, "workflow.deleted", id)))
+			return rejected(w.Workflows.DeleteWorkflow(ctx, made, clock.Now(), newEntry(ws, "workflow.deleted", id)))
 		},
 		page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
-			got, err := w.Workflows(ctx, ws, workflow.Filter{State: workflow.Draft}, page)
+			got, err := w.Workflows.Workflows(ctx, ws, workflow.Filter{State: workflow.Draft}, page)
 			return idsOf(got, err, func(i workflow.Item) string { return i.ID })
 		},
 	}
@@ -249,13 +249,13 @@ func listKeys(t *testing.T, w *harness) pagedList {
 		insert: func(ctx context.Context, id string) error {
 			made := newKey(ws)
 			made.ID = id
-			return rejected(w.InsertKey(ctx, made, noLimit, newEntry(ws, "api_key.created", id)))
+			return rejected(w.Workspaces.InsertKey(ctx, made, noLimit, newEntry(ws, "api_key.created", id)))
 		},
 		remove: func(ctx context.Context, id string) error {
-			return rejected(w.RevokeKey(ctx, ws, id, clock.Now(), newEntry(ws, "api_key.revoked", id)))
+			return rejected(w.Workspaces.RevokeKey(ctx, ws, id, clock.Now(), newEntry(ws, "api_key.revoked", id)))
 		},
 		page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
-			got, err := w.Keys(ctx, ws, page)
+			got, err := w.Workspaces.Keys(ctx, ws, page)
 			return idsOf(got, err, func(k auth.Key) string { return k.ID })
 		},
 	}
@@ -268,14 +268,14 @@ func listWebhooks(t *testing.T, w *harness) pagedList {
 		insert: func(ctx context.Context, id string) error {
 			made := newWebhook(ws)
 			made.ID = id
-			outcome, err := w.InsertWebhook(ctx, made, noLimit, newEntry(ws, "webhook.created", id))
+			outcome, err := w.Webhooks.InsertWebhook(ctx, made, noLimit, newEntry(ws, "webhook.created", id))
 			return rejected(outcome == webhook.Done, err)
 		},
 		remove: func(ctx context.Context, id string) error {
-			return rejected(w.DeleteWebhook(ctx, ws, id, clock.Now(), newEntry(ws, "webhook.deleted", id)))
+			return rejected(w.Webhooks.DeleteWebhook(ctx, ws, id, clock.Now(), newEntry(ws, "webhook.deleted", id)))
 		},
 		page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
-			got, err := w.Webhooks(ctx, ws, page)
+			got, err := w.Webhooks.Webhooks(ctx, ws, page)
 			return idsOf(got, err, func(h webhook.Webhook) string { return h.ID })
 		},
 	}
@@ -288,10 +288,10 @@ func listAudit(t *testing.T, w *harness) pagedList {
 		insert: func(ctx context.Context, id string) error {
 			entry := newEntry(ws, "made", "target")
 			entry.ID = id
-			return rejected(w.InsertKey(ctx, newKey(ws), noLimit, entry))
+			return rejected(w.Workspaces.InsertKey(ctx, newKey(ws), noLimit, entry))
 		},
 		page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
-			got, err := w.AuditEntries(ctx, ws, audit.Filter{Action: "made", TargetID: "target"}, page)
+			got, err := w.Audit.AuditEntries(ctx, ws, audit.Filter{Action: "made", TargetID: "target"}, page)
 			return idsOf(got, err, func(e audit.Entry) string { return e.ID })
 		},
 	}
@@ -306,10 +306,10 @@ func listRuns(status run.Status) func(*testing.T, *harness) pagedList {
 			insert: func(ctx context.Context, id string) error {
 				start := newStart(t, wf, "node_1")
 				start.Run.ID, start.Event.RunID = id, id
-				return rejected(w.StartRun(ctx, start))
+				return rejected(w.Runs.StartRun(ctx, start))
 			},
 			page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
-				got, err := w.Runs(ctx, wf.WorkspaceID, wf.ID, status, page)
+				got, err := w.Runs.Runs(ctx, wf.WorkspaceID, wf.ID, status, page)
 				return idsOf(got, err, func(i run.Item) string { return i.ID })
 			},
 		}

@@ -21,13 +21,13 @@ func eventTrigger(id, names string) workflow.Armed {
 func testPendingEvents(t *testing.T, w *harness) {
 	ctx, ws, stranger := t.Context(), w.workspace(t), w.workspace(t)
 	source := w.workflow(t, ws.ID)
-	equal(t, "time of none", must(w.NextPendingEvent(ctx))(t), nil)
+	equal(t, "time of none", must(w.Triggers.NextPendingEvent(ctx))(t), nil)
 	chain := w.withTriggers(t, ws.ID, eventTrigger("a", `"run.started"`), eventTrigger("b", `"run.failed"`))
 	w.withTriggers(t, stranger.ID, eventTrigger("a", `"run.started"`))
 	idle := withNewTriggers(w.withTriggers(t, ws.ID, eventTrigger("a", `"run.started"`)), workflow.Paused, eventTrigger("a", `"run.started"`))
-	returns(w.UpdateWorkflow(ctx, idle))(t, "pause", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, idle))(t, "pause", true)
 	w.notified.take()
-	due := func(at time.Time) []trigger.PendingEvent { return must(w.DuePendingEvents(ctx, at, 10))(t) }
+	due := func(at time.Time) []trigger.PendingEvent { return must(w.Triggers.DuePendingEvents(ctx, at, 10))(t) }
 
 	r := w.start(t, source, "")
 	equal(t, "notifications", w.notified.take().PendingEvents, 1)
@@ -44,18 +44,18 @@ func testPendingEvents(t *testing.T, w *harness) {
 		t.Error("the event has no body")
 	}
 	equal(t, "too soon", len(due(one.Event.At.Add(-time.Second))), 0)
-	equal(t, "time", must(w.NextPendingEvent(ctx))(t), &one.Event.At)
+	equal(t, "time", must(w.Triggers.NextPendingEvent(ctx))(t), &one.Event.At)
 
 	t.Run("are left to newer nodes if only they know the trigger", func(t *testing.T) {
 		level := `UPDATE workflow_versions SET level = $1 WHERE workflow_id = $2`
 		w.exec(t, level, release.Number+1, chain.ID)
 		equal(t, "due", len(due(later)), 0)
-		equal(t, "time", must(w.NextPendingEvent(ctx))(t), nil)
+		equal(t, "time", must(w.Triggers.NextPendingEvent(ctx))(t), nil)
 		w.exec(t, level, 0, chain.ID)
 	})
 
 	t.Run("keep their event", func(t *testing.T) {
-		for must(w.PurgeOld(ctx, later, 100))(t) {
+		for must(w.Events.PurgeOld(ctx, later, 100))(t) {
 		}
 		equal(t, "after the purge", due(later), found)
 	})
@@ -63,7 +63,7 @@ func testPendingEvents(t *testing.T, w *harness) {
 	t.Run("can be postponed", func(t *testing.T) {
 		note := trigger.Note{At: clock.Now(), Code: "run_queue_full", Message: "Full."}
 		put := later.Add(time.Minute)
-		if err := w.SettlePendingEvent(ctx, one, &put, note); err != nil {
+		if err := w.Triggers.SettlePendingEvent(ctx, one, &put, note); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "due", len(due(later)), 0)
@@ -71,7 +71,7 @@ func testPendingEvents(t *testing.T, w *harness) {
 		equal(t, "note", w.trigger(t, chain, "a").NotFired, &note)
 		foreign := one
 		foreign.Of.WorkspaceID = stranger.ID
-		if err := w.SettlePendingEvent(ctx, foreign, nil, note); err != nil {
+		if err := w.Triggers.SettlePendingEvent(ctx, foreign, nil, note); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "after a stranger", len(due(put)), 1)
@@ -84,7 +84,7 @@ func testPendingEvents(t *testing.T, w *harness) {
 func testPendingEventSettled(t *testing.T, w *harness, chain workflow.Workflow, one trigger.PendingEvent) {
 	ctx := t.Context()
 	won := concurrently(t, 16, func(int) (bool, error) {
-		ok, err := w.StartRun(t.Context(), newFiring(t, chain, "a", run.Fire{EventID: one.Event.ID}))
+		ok, err := w.Runs.StartRun(t.Context(), newFiring(t, chain, "a", run.Fire{EventID: one.Event.ID}))
 		if errors.Is(err, run.ErrNotDue) {
 			return false, nil
 		}
@@ -94,7 +94,7 @@ func testPendingEventSettled(t *testing.T, w *harness, chain workflow.Workflow, 
 	equal(t, "left", w.count(t, `SELECT count(*) FROM pending_triggers WHERE workflow_id = $1`, chain.ID), 0)
 	equal(t, "runs", w.count(t, `SELECT count(*) FROM runs WHERE workflow_id = $1`, chain.ID), 1)
 	was := w.trigger(t, chain, "a")
-	if err := w.SettlePendingEvent(ctx, one, nil, trigger.Note{At: clock.Now(), Code: "late", Message: "Late."}); err != nil {
+	if err := w.Triggers.SettlePendingEvent(ctx, one, nil, trigger.Note{At: clock.Now(), Code: "late", Message: "Late."}); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "after settling an event that is already settled", w.trigger(t, chain, "a"), was)
@@ -107,6 +107,6 @@ func testUnsubscribed(t *testing.T, w *harness, source, chain workflow.Workflow)
 	}
 	equal(t, "before", count(), 1)
 	change := withNewTriggers(chain, workflow.Active, scheduled("a", "1", clock.Now()))
-	returns(w.UpdateWorkflow(t.Context(), change))(t, "another type", true)
+	returns(w.Workflows.UpdateWorkflow(t.Context(), change))(t, "another type", true)
 	equal(t, "after another type", count(), 0)
 }

@@ -15,9 +15,9 @@ func testQueue(t *testing.T, w *harness) {
 	now := clock.Now()
 
 	t.Run("when it is empty", func(t *testing.T) {
-		equal(t, "due", must(w.Due(ctx, now, nil, noLimit))(t), nil)
-		missing(w.NextDue(ctx, now))(t, "next due")
-		equal(t, "orphans", must(w.Orphans(ctx, "node_1", "", noLimit))(t), nil)
+		equal(t, "due", must(w.Leases.Due(ctx, now, nil, noLimit))(t), nil)
+		missing(w.Leases.NextDue(ctx, now))(t, "next due")
+		equal(t, "orphans", must(w.Leases.Orphans(ctx, "node_1", "", noLimit))(t), nil)
 	})
 
 	// They start in a different order than they wake.
@@ -30,26 +30,26 @@ func testQueue(t *testing.T, w *harness) {
 	due := []run.Wake{waits[-time.Hour], waits[-time.Minute], waits[-time.Microsecond], waits[0]}
 
 	t.Run("due", func(t *testing.T) {
-		equal(t, "now", must(w.Due(ctx, now, nil, noLimit))(t), due)
-		equal(t, "the first two", must(w.Due(ctx, now, nil, 2))(t), due[:2])
-		equal(t, "a little later", must(w.Due(ctx, now.Add(time.Microsecond), nil, noLimit))(t), append(due[:4:4], waits[time.Microsecond]))
-		equal(t, "long ago", must(w.Due(ctx, now.Add(-24*time.Hour), nil, noLimit))(t), nil)
+		equal(t, "now", must(w.Leases.Due(ctx, now, nil, noLimit))(t), due)
+		equal(t, "the first two", must(w.Leases.Due(ctx, now, nil, 2))(t), due[:2])
+		equal(t, "a little later", must(w.Leases.Due(ctx, now.Add(time.Microsecond), nil, noLimit))(t), append(due[:4:4], waits[time.Microsecond]))
+		equal(t, "long ago", must(w.Leases.Due(ctx, now.Add(-24*time.Hour), nil, noLimit))(t), nil)
 	})
 
 	t.Run("next due", func(t *testing.T) {
 		for _, tc := range []struct{ after, want time.Duration }{
 			{-2 * time.Hour, -time.Hour}, {-time.Hour, -time.Minute}, {0, time.Microsecond}, {time.Microsecond, time.Hour},
 		} {
-			equal(t, "after "+tc.after.String(), found(w.NextDue(ctx, now.Add(tc.after)))(t), now.Add(tc.want))
+			equal(t, "after "+tc.after.String(), found(w.Leases.NextDue(ctx, now.Add(tc.after)))(t), now.Add(tc.want))
 		}
-		missing(w.NextDue(ctx, now.Add(time.Hour)))(t, "after the last")
+		missing(w.Leases.NextDue(ctx, now.Add(time.Hour)))(t, "after the last")
 	})
 
 	t.Run("activated runs are not due", func(t *testing.T) {
-		_, ok, err := w.Activate(ctx, waits[-time.Hour], "node_1")
+		_, ok, err := w.Leases.Activate(ctx, waits[-time.Hour], "node_1")
 		returns(ok, err)(t, "activate", true)
-		equal(t, "due", must(w.Due(ctx, now, nil, noLimit))(t), due[1:])
-		equal(t, "next due", found(w.NextDue(ctx, now.Add(-2*time.Hour)))(t), now.Add(-time.Minute))
+		equal(t, "due", must(w.Leases.Due(ctx, now, nil, noLimit))(t), due[1:])
+		equal(t, "next due", found(w.Leases.NextDue(ctx, now.Add(-2*time.Hour)))(t), now.Add(-time.Minute))
 	})
 
 	t.Run("orphans", func(t *testing.T) {
@@ -67,15 +67,15 @@ func testQueue(t *testing.T, w *harness) {
 			}
 			return 1
 		})
-		equal(t, "of others than node_2", must(w.Orphans(ctx, "node_2", "", noLimit))(t), orphans)
-		equal(t, "the first two", must(w.Orphans(ctx, "node_2", "", 2))(t), orphans[:2])
-		equal(t, "the rest", must(w.Orphans(ctx, "node_2", orphans[1].RunID, noLimit))(t), orphans[2:])
-		equal(t, "of others than node_1", len(must(w.Orphans(ctx, "node_1", "", noLimit))(t)), 1)
-		equal(t, "after a restart", len(must(w.Orphans(ctx, "node_3", "", noLimit))(t)), len(orphans)+1)
+		equal(t, "of others than node_2", must(w.Leases.Orphans(ctx, "node_2", "", noLimit))(t), orphans)
+		equal(t, "the first two", must(w.Leases.Orphans(ctx, "node_2", "", 2))(t), orphans[:2])
+		equal(t, "the rest", must(w.Leases.Orphans(ctx, "node_2", orphans[1].RunID, noLimit))(t), orphans[2:])
+		equal(t, "of others than node_1", len(must(w.Leases.Orphans(ctx, "node_1", "", noLimit))(t)), 1)
+		equal(t, "after a restart", len(must(w.Leases.Orphans(ctx, "node_3", "", noLimit))(t)), len(orphans)+1)
 		for _, orphan := range orphans {
-			_, ok, err := w.Activate(ctx, orphan, "node_2")
+			_, ok, err := w.Leases.Activate(ctx, orphan, "node_2")
 			returns(ok, err)(t, "take over", true)
 		}
-		equal(t, "once all are taken over", must(w.Orphans(ctx, "node_2", "", noLimit))(t), nil)
+		equal(t, "once all are taken over", must(w.Leases.Orphans(ctx, "node_2", "", noLimit))(t), nil)
 	})
 }

@@ -18,7 +18,7 @@ func testRaces(t *testing.T, w *harness) {
 	t.Run("a cancellation and a finish", func(t *testing.T) {
 		runs := w.startMany(t, wf, rounds)
 		cancelled := race(t, runs,
-			func(r run.Run) (bool, error) { return w.CancelRun(ctx, newCancellation(t, r)) },
+			func(r run.Run) (bool, error) { return w.Runs.CancelRun(ctx, newCancellation(t, r)) },
 			func(r run.Run) (bool, error) { return w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)) })
 		notified, status, endings := w.notified.take(), w.statuses(t, wf), w.allEndings(t)
 		for i, r := range runs {
@@ -37,7 +37,7 @@ func testRaces(t *testing.T, w *harness) {
 		runs := w.startMany(t, wf, rounds/4)
 		taken := race(t, runs,
 			func(r run.Run) (bool, error) {
-				_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
+				_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
 				return ok, err
 			},
 			func(r run.Run) (bool, error) { return w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)) })
@@ -55,11 +55,11 @@ func testRaces(t *testing.T, w *harness) {
 			start, entry := newStart(t, made, "node_1"), newEntry(ws.ID, "workflow.deleted", made.ID)
 			concurrently(t, 2, func(i int) (bool, error) {
 				if i == 0 {
-					return w.StartRun(ctx, start)
+					return w.Runs.StartRun(ctx, start)
 				}
-				return w.DeleteWorkflow(ctx, made, clock.Now(), entry)
+				return w.Workflows.DeleteWorkflow(ctx, made, clock.Now(), entry)
 			})
-			missing(w.Run(ctx, ws.ID, start.Run.ID))(t, "a run of a deleted workflow")
+			missing(w.Runs.Run(ctx, ws.ID, start.Run.ID))(t, "a run of a deleted workflow")
 			returns(w.Commit(ctx, firstLease(start.Run), start.Run, run.Decision{}))(t, "a commit", false)
 		}
 	})
@@ -69,7 +69,7 @@ func testRaces(t *testing.T, w *harness) {
 func (w *harness) statuses(t *testing.T, of workflow.Workflow) map[string]run.Status {
 	t.Helper()
 	out := map[string]run.Status{}
-	for _, item := range must(w.Runs(t.Context(), of.WorkspaceID, of.ID, "", fullPage))(t).Items {
+	for _, item := range must(w.Runs.Runs(t.Context(), of.WorkspaceID, of.ID, "", fullPage))(t).Items {
 		out[item.ID] = item.Status
 	}
 	return out
@@ -91,7 +91,7 @@ func (w *harness) startMany(t *testing.T, of workflow.Workflow, n int) []run.Run
 	for i := range starts {
 		starts[i] = newStart(t, of, "node_1")
 	}
-	concurrently(t, n, func(i int) (bool, error) { return w.StartRun(t.Context(), starts[i]) })
+	concurrently(t, n, func(i int) (bool, error) { return w.Runs.StartRun(t.Context(), starts[i]) })
 	w.notified.take()
 	return mapped(starts, func(s run.Start) run.Run { return s.Run })
 }

@@ -11,14 +11,14 @@ import (
 
 // RowQueries creates a table and returns queries of its rows by what they use, for
 // tests of query plans.
-func RowQueries(ctx context.Context, s *store.Store) (map[string]func() error, error) {
+func RowQueries(ctx context.Context, s *store.DB) (map[string]func() error, error) {
 	made := newTable("ws_1", "customers")
-	if _, err := s.InsertTable(ctx, made, noLimit, newEntry(made.WorkspaceID, "table.created", made.ID)); err != nil {
+	if _, err := s.Tables.InsertTable(ctx, made, noLimit, newEntry(made.WorkspaceID, "table.created", made.ID)); err != nil {
 		return nil, err
 	}
 	get := func(selector table.Selector) func() error {
 		return func() error {
-			_, err := s.GetRow(ctx, scopeOf(made), table.Get{Selector: selector})
+			_, err := s.Tables.GetRow(ctx, scopeOf(made), table.Get{Selector: selector})
 			return err
 		}
 	}
@@ -28,7 +28,7 @@ func RowQueries(ctx context.Context, s *store.Store) (map[string]func() error, e
 			op.Filter = json.RawMessage(filter)
 		}
 		return func() error {
-			_, err := s.FindRows(ctx, scopeOf(made), op)
+			_, err := s.Tables.FindRows(ctx, scopeOf(made), op)
 			return err
 		}
 	}
@@ -36,7 +36,7 @@ func RowQueries(ctx context.Context, s *store.Store) (map[string]func() error, e
 		op := table.Import{Rows: []table.ImportRow{
 			{RowID: uid.New(uid.Row), Values: valuesOf(`{"email": "a"}`)}, {RowID: uid.New(uid.Row), Values: valuesOf(`{"email": "b"}`)},
 		}}
-		_, err := s.ImportRows(ctx, scopeOf(made), op)
+		_, err := s.Tables.ImportRows(ctx, scopeOf(made), op)
 		return err
 	}
 	return map[string]func() error{

@@ -92,7 +92,7 @@ func listedIDs(page paging.Page[run.Listed]) []string {
 func testAllRuns(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	first, second := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
-	returns(w.UpdateWorkflow(ctx, renamed(second, "Über_100%")))(t, "rename", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, renamed(second, "Über_100%")))(t, "rename", true)
 	stranger := w.workflow(t, w.workspace(t).ID)
 	base := time.UnixMilli(clock.Now().UnixMilli()).UTC()
 	at := func(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
@@ -148,7 +148,7 @@ func testAllRuns(t *testing.T, w *harness) {
 		})
 	}
 	t.Run("the content of an item", func(t *testing.T) {
-		page := must(w.AllRuns(ctx, ws.ID, run.Filter{Status: run.Failed}, fullPage))(t)
+		page := must(w.Runs.AllRuns(ctx, ws.ID, run.Filter{Status: run.Failed}, fullPage))(t)
 		equal(t, "item", page.Items[1], run.Listed{
 			Item:         run.Item{ID: ids[1], WorkflowID: second.ID, Status: run.Failed, StartedAt: at(1), FinishedAt: &end},
 			WorkflowName: "Über_100%", Trigger: run.Manual, Error: &run.Failure{Code: "timed_out", Message: "It failed."},
@@ -162,22 +162,22 @@ func testAllRuns(t *testing.T, w *harness) {
 func testListedDeleted(t *testing.T, w *harness, wf workflow.Workflow) {
 	w.deleteWorkflow(t, wf)
 	for _, status := range append(run.Statuses(), "") {
-		for _, item := range must(w.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: status}, fullPage))(t).Items {
+		for _, item := range must(w.Runs.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: status}, fullPage))(t).Items {
 			if item.WorkflowID == wf.ID {
 				t.Errorf("among the %s ones: %+v", status, item)
 			}
 		}
 	}
-	empty(w.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: run.Cancelled}, fullPage))(t, "cancelled")
+	empty(w.Runs.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: run.Cancelled}, fullPage))(t, "cancelled")
 }
 
 // checkListed reads a list on one page and row by row.
 func (w *harness) checkListed(t *testing.T, workspaceID string, filter run.Filter, want []string) {
 	t.Helper()
-	equal(t, "runs", listedIDs(must(w.AllRuns(t.Context(), workspaceID, filter, fullPage))(t)), want)
+	equal(t, "runs", listedIDs(must(w.Runs.AllRuns(t.Context(), workspaceID, filter, fullPage))(t)), want)
 	var seen []string
 	for next, first := "", true; first || next != ""; first = false {
-		page := must(w.AllRuns(t.Context(), workspaceID, filter, paging.Request{Limit: 1, After: next}))(t)
+		page := must(w.Runs.AllRuns(t.Context(), workspaceID, filter, paging.Request{Limit: 1, After: next}))(t)
 		seen, next = append(seen, listedIDs(page)...), page.Next
 	}
 	equal(t, "one by one", seen, want)
@@ -195,14 +195,14 @@ func testScanLimit(t *testing.T, w *harness) {
 	runs[0].trigger, runs[looked].trigger = "rare", "rare"
 	ids := w.seed(t, runs...)
 	filter := run.Filter{Trigger: "rare"}
-	page := must(w.AllRuns(ctx, wf.WorkspaceID, filter, paging.Request{Limit: 2}))(t)
+	page := must(w.Runs.AllRuns(ctx, wf.WorkspaceID, filter, paging.Request{Limit: 2}))(t)
 	equal(t, "first page", listedIDs(page), []string{ids[looked]})
 	equal(t, "its end", page.Next, ids[10])
-	page = must(w.AllRuns(ctx, wf.WorkspaceID, filter, paging.Request{Limit: 2, After: page.Next}))(t)
+	page = must(w.Runs.AllRuns(ctx, wf.WorkspaceID, filter, paging.Request{Limit: 2, After: page.Next}))(t)
 	equal(t, "last page", listedIDs(page), []string{ids[0]})
 	equal(t, "its end", page.Next, "")
-	empty(w.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, paging.Request{Limit: 1, After: ids[10]}))(t, "nothing to find")
-	page = must(w.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, fullPage))(t)
+	empty(w.Runs.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, paging.Request{Limit: 1, After: ids[10]}))(t, "nothing to find")
+	page = must(w.Runs.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, fullPage))(t)
 	equal(t, "an empty page", listedIDs(page), nil)
 	equal(t, "its end", page.Next, ids[10])
 }
@@ -248,7 +248,7 @@ func testSteps(t *testing.T, w *harness) {
 			for _, limit := range []int{fullPage.Limit, 2} {
 				var seen []run.Step
 				for next, first := "", true; first || next != ""; first = false {
-					page, ok, err := w.Steps(ctx, ws.ID, r.ID, test.filter, paging.Request{Limit: limit, After: next})
+					page, ok, err := w.Runs.Steps(ctx, ws.ID, r.ID, test.filter, paging.Request{Limit: limit, After: next})
 					returns(ok, err)(t, "steps", true)
 					seen, next = append(seen, page.Items...), page.Next
 				}
@@ -257,10 +257,10 @@ func testSteps(t *testing.T, w *harness) {
 		})
 	}
 	t.Run("one", func(t *testing.T) {
-		step, ok, err := w.Step(ctx, ws.ID, r.ID, failed.Path)
+		step, ok, err := w.Runs.Step(ctx, ws.ID, r.ID, failed.Path)
 		returns(ok, err)(t, "step", true)
 		equal(t, "step", found(step, err)(t), run.StepDetail{Step: failed, Attempts: attempts})
-		step, ok, err = w.Step(ctx, ws.ID, r.ID, "lines[2].reserve")
+		step, ok, err = w.Runs.Step(ctx, ws.ID, r.ID, "lines[2].reserve")
 		returns(ok, err)(t, "an unknown step", true)
 		missing(step, err)(t, "an unknown step")
 	})
@@ -272,10 +272,10 @@ func testSteps(t *testing.T, w *harness) {
 
 func (w *harness) checkNoSteps(t *testing.T, what, workspaceID, runID, path string) {
 	t.Helper()
-	page, ok, err := w.Steps(t.Context(), workspaceID, runID, run.StepFilter{}, fullPage)
+	page, ok, err := w.Runs.Steps(t.Context(), workspaceID, runID, run.StepFilter{}, fullPage)
 	returns(ok, err)(t, "steps of "+what, false)
 	empty(page, err)(t, "steps of "+what)
-	step, ok, err := w.Step(t.Context(), workspaceID, runID, path)
+	step, ok, err := w.Runs.Step(t.Context(), workspaceID, runID, path)
 	returns(ok, err)(t, "a step of "+what, false)
 	missing(step, err)(t, "a step of "+what)
 }
@@ -289,17 +289,17 @@ func listAllRuns(combination int) func(*testing.T, *harness) pagedList {
 	return func(t *testing.T, w *harness) pagedList {
 		wf := w.workflow(t, w.workspace(t).ID)
 		change := renamed(w.workflow(t, wf.WorkspaceID), "Another")
-		returns(w.UpdateWorkflow(t.Context(), change))(t, "rename", true)
+		returns(w.Workflows.UpdateWorkflow(t.Context(), change))(t, "rename", true)
 		filter := combinedFilter(combination, wf)
 		of := pagedList{
 			kind: uid.Run,
 			insert: func(ctx context.Context, id string) error {
 				start := newStart(t, wf, "node_1")
 				start.Run.ID, start.Event.RunID = id, id
-				return errors.Join(rejected(w.StartRun(ctx, newStart(t, change.Workflow, "node_1"))), rejected(w.StartRun(ctx, start)))
+				return errors.Join(rejected(w.Runs.StartRun(ctx, newStart(t, change.Workflow, "node_1"))), rejected(w.Runs.StartRun(ctx, start)))
 			},
 			page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
-				got, err := w.AllRuns(ctx, wf.WorkspaceID, filter, page)
+				got, err := w.Runs.AllRuns(ctx, wf.WorkspaceID, filter, page)
 				return listedIDs(got), got.Next, err
 			},
 		}

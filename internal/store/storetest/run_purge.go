@@ -29,7 +29,7 @@ func purgeAll(t *testing.T, w *harness, limit int, batch func() (bool, error)) {
 
 // pruner deletes old runs according to the plans.
 func (w *harness) pruner() *run.Pruner {
-	return run.NewPruner(w.Store, auth.Plan.Retention)
+	return run.NewPruner(w.DB.Runs, auth.Plan.Retention)
 }
 
 // workflowOn creates a workflow in a new workspace on a plan.
@@ -74,7 +74,7 @@ func testPurgeRuns(t *testing.T, w *harness) {
 	t.Run("by plan", func(t *testing.T) {
 		pruner := w.pruner()
 		purgeAll(t, w, 2, func() (bool, error) { return pruner.Batch(ctx, now, 2) })
-		purgeAll(t, w, 2, func() (bool, error) { return w.PurgeRemains(ctx, 2) })
+		purgeAll(t, w, 2, func() (bool, error) { return w.Runs.PurgeRemains(ctx, 2) })
 		for plan, wf := range workflows {
 			equal(t, "runs on "+string(plan), w.runIDs(t, wf), kept[plan])
 		}
@@ -86,12 +86,12 @@ func testPurgeRuns(t *testing.T, w *harness) {
 	t.Run("again", func(t *testing.T) {
 		rows := w.count(t, purgedRows)
 		returns(w.pruner().Batch(ctx, now, 500))(t, "batch", false)
-		returns(w.PurgeRemains(ctx, 500))(t, "remains", false)
+		returns(w.Runs.PurgeRemains(ctx, 500))(t, "remains", false)
 		equal(t, "rows", w.count(t, purgedRows), rows)
 	})
 	t.Run("never of a run that is not finished", func(t *testing.T) {
 		wf := workflows[auth.Free]
-		equal(t, "left", must(w.PurgeRuns(ctx, wf.ID, kept[auth.Free][1:2], 500))(t), nil)
+		equal(t, "left", must(w.Runs.PurgeRuns(ctx, wf.ID, kept[auth.Free][1:2], 500))(t), nil)
 		equal(t, "runs", w.runIDs(t, wf), kept[auth.Free])
 	})
 	t.Run("by number", func(t *testing.T) { testPurgeByNumber(t, w) })
@@ -112,7 +112,7 @@ func testPurgeByNumber(t *testing.T, w *harness) {
 	const ok = run.Succeeded
 	few, fewIDs := seed(ok, ok, ok, ok)
 	many, manyIDs := seed(ok, run.Running, ok, ok, run.Running, ok, ok)
-	pruner := run.NewPruner(w.Store, keep)
+	pruner := run.NewPruner(w.DB.Runs, keep)
 	purgeAll(t, w, 500, func() (bool, error) { return pruner.Batch(ctx, now, 500) })
 	equal(t, "as many as are kept", w.runIDs(t, few), fewIDs)
 	equal(t, "more than are kept", w.runIDs(t, many), append([]string{manyIDs[1]}, manyIDs[3:]...))
@@ -128,15 +128,15 @@ func testPurgeLarge(t *testing.T, w *harness) {
 	pruner := w.pruner()
 	purgeAll(t, w, 100, func() (bool, error) {
 		more, err := pruner.Batch(ctx, now, 100)
-		missing(w.Run(ctx, wf.WorkspaceID, id))(t, "the run")
-		_, exists, stepsErr := w.Steps(ctx, wf.WorkspaceID, id, run.StepFilter{}, fullPage)
+		missing(w.Runs.Run(ctx, wf.WorkspaceID, id))(t, "the run")
+		_, exists, stepsErr := w.Runs.Steps(ctx, wf.WorkspaceID, id, run.StepFilter{}, fullPage)
 		returns(exists, stepsErr)(t, "its steps", false)
-		empty(w.AllRuns(ctx, wf.WorkspaceID, run.Filter{}, fullPage))(t, "all runs")
-		empty(w.Runs(ctx, wf.WorkspaceID, wf.ID, "", fullPage))(t, "runs")
+		empty(w.Runs.AllRuns(ctx, wf.WorkspaceID, run.Filter{}, fullPage))(t, "all runs")
+		empty(w.Runs.Runs(ctx, wf.WorkspaceID, wf.ID, "", fullPage))(t, "runs")
 		return more, err
 	})
 	equal(t, "remains", w.count(t, `SELECT count(*) FROM purged_runs WHERE run_id = $1`, id), 1)
-	purgeAll(t, w, 100, func() (bool, error) { return w.PurgeRemains(ctx, 100) })
+	purgeAll(t, w, 100, func() (bool, error) { return w.Runs.PurgeRemains(ctx, 100) })
 	for _, table := range []string{"steps", "step_attempts", "purged_runs"} {
 		equal(t, "left in "+table, w.count(t, `SELECT count(*) FROM `+table+` WHERE run_id = $1`, id), 0)
 	}

@@ -22,12 +22,12 @@ func testStart(t *testing.T, w *harness) {
 		start := newStart(t, wf, "node_1")
 		start.Run.Trigger.ID, start.Run.RetryOf = "by_hand", "run_before"
 		r := start.Run
-		returns(w.StartRun(ctx, start))(t, "start", true)
-		equal(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), run.Detail{Run: r})
+		returns(w.Runs.StartRun(ctx, start))(t, "start", true)
+		equal(t, "run", found(w.Runs.Run(ctx, ws.ID, r.ID))(t), run.Detail{Run: r})
 		equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1")})
 		equal(t, "events", w.events(t, r.ID, string(event.RunStarted)), 1)
 		equal(t, "deliveries", w.deliveries(t, start.Event.ID), []string{hook.ID})
-		fresh := found(w.Snapshot(ctx, r.ID))(t)
+		fresh := found(w.Leases.Snapshot(ctx, r.ID))(t)
 		wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: r.StartedAt, Plan: ws.Plan, Owned: true, Fresh: &fresh}
 		equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}, Started: []string{ws.ID}})
 	})
@@ -35,7 +35,7 @@ func testStart(t *testing.T, w *harness) {
 	t.Run("with a large payload", func(t *testing.T) {
 		start := newStart(t, wf, "node_1")
 		start.Run.Trigger.Payload = json.RawMessage(`{"text":"` + strings.Repeat("x", 1<<20) + `"}`)
-		returns(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 		if notified := w.notified.take(); len(notified.Wakes) != 1 || !notified.Wakes[0].Owned || notified.Wakes[0].Fresh != nil {
 			t.Error("it was not woken once, or its payload was kept in memory")
 		}
@@ -51,7 +51,7 @@ func testStart(t *testing.T, w *harness) {
 	t.Run("is notified after the commit", func(t *testing.T) {
 		var seen *run.Detail
 		var err error
-		w.notified.onWake = func(wake run.Wake) { seen, err = w.Run(ctx, wake.WorkspaceID, wake.RunID) }
+		w.notified.onWake = func(wake run.Wake) { seen, err = w.Runs.Run(ctx, wake.WorkspaceID, wake.RunID) }
 		defer func() { w.notified.onWake = nil }()
 		r := w.start(t, wf, "node_1")
 		equal(t, "the run as others see it during the notification", found(seen, err)(t).Run, r)
@@ -64,9 +64,9 @@ func testStart(t *testing.T, w *harness) {
 		for i := range starts {
 			starts[i] = newStart(t, own, "node_1")
 		}
-		started := concurrently(t, len(starts), func(i int) (bool, error) { return w.StartRun(ctx, starts[i]) })
+		started := concurrently(t, len(starts), func(i int) (bool, error) { return w.Runs.StartRun(ctx, starts[i]) })
 		equal(t, "started", started, len(starts))
-		equal(t, "listed", len(must(w.Runs(ctx, ws.ID, own.ID, run.Running, fullPage))(t).Items), len(starts))
+		equal(t, "listed", len(must(w.Runs.Runs(ctx, ws.ID, own.ID, run.Running, fullPage))(t).Items), len(starts))
 		notified := w.notified.take()
 		equal(t, "wake notifications", len(notified.Wakes), len(starts))
 		equal(t, "start notifications", len(notified.Started), len(starts))
@@ -80,14 +80,14 @@ func testStartRejected(t *testing.T, w *harness, wf workflow.Workflow) {
 	t.Run("with a stale revision of the workflow", func(t *testing.T) {
 		start := newStart(t, wf, "node_1")
 		start.Revision++
-		returns(w.StartRun(ctx, start))(t, "start", false)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", false)
 		w.checkNotStarted(t, start)
 	})
 
 	t.Run("of an unknown workflow", func(t *testing.T) {
 		unknown, _ := newWorkflow(wf.WorkspaceID)
 		start := newStart(t, unknown, "node_1")
-		returns(w.StartRun(ctx, start))(t, "start", false)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", false)
 		w.checkNotStarted(t, start)
 	})
 
@@ -96,14 +96,14 @@ func testStartRejected(t *testing.T, w *harness, wf workflow.Workflow) {
 		first, second := newStart(t, wf, "node_1"), newStart(t, wf, "node_1")
 		first.Run.Parent = &run.Parent{RunID: parent.ID, StepID: "a", Waits: true}
 		second.Run.Parent = &run.Parent{RunID: parent.ID, StepID: "b", Waits: true}
-		returns(w.StartRun(ctx, first))(t, "start while it runs", true)
-		returns(w.CancelRun(ctx, newCancellation(t, parent)))(t, "cancel", true)
-		equal(t, "the run it waited for", found(w.Run(ctx, wf.WorkspaceID, first.Run.ID))(t).Status, run.Cancelled)
+		returns(w.Runs.StartRun(ctx, first))(t, "start while it runs", true)
+		returns(w.Runs.CancelRun(ctx, newCancellation(t, parent)))(t, "cancel", true)
+		equal(t, "the run it waited for", found(w.Runs.Run(ctx, wf.WorkspaceID, first.Run.ID))(t).Status, run.Cancelled)
 		w.notified.take()
-		if _, err := w.StartRun(ctx, first); !errors.Is(err, run.ErrStarted) {
+		if _, err := w.Runs.StartRun(ctx, first); !errors.Is(err, run.ErrStarted) {
 			t.Errorf("the child that was started: %v", err)
 		}
-		if _, err := w.StartRun(ctx, second); !errors.Is(err, run.ErrParentEnded) {
+		if _, err := w.Runs.StartRun(ctx, second); !errors.Is(err, run.ErrParentEnded) {
 			t.Errorf("the child that was not started: %v", err)
 		}
 		w.checkNotStarted(t, second)
@@ -114,14 +114,14 @@ func testStartRejected(t *testing.T, w *harness, wf workflow.Workflow) {
 		w.notified.take()
 		start := newStart(t, wf, "node_1")
 		start.Event.ID = collect(t, w, `SELECT id FROM events WHERE run_id = $1`, []any{existing.ID}, text)[0]
-		fails(w.StartRun(ctx, start))(t, "an event id that exists")
+		fails(w.Runs.StartRun(ctx, start))(t, "an event id that exists")
 		w.checkNotStarted(t, start)
 	})
 }
 
 func (w *harness) checkNotStarted(t *testing.T, start run.Start) {
 	t.Helper()
-	missing(w.Run(t.Context(), start.Run.WorkspaceID, start.Run.ID))(t, "the run")
+	missing(w.Runs.Run(t.Context(), start.Run.WorkspaceID, start.Run.ID))(t, "the run")
 	missing(w.queue(t, start.Run.ID), nil)(t, "its row in the queue")
 	equal(t, "its events", w.count(t, `SELECT count(*) FROM events WHERE run_id = $1`, start.Run.ID), 0)
 	equal(t, "its deliveries", w.count(t, `SELECT count(*) FROM deliveries WHERE run_id = $1`, start.Run.ID), 0)
@@ -132,16 +132,16 @@ func (w *harness) checkNotStarted(t *testing.T, start run.Start) {
 func testEndedOf(t *testing.T, w *harness, wf workflow.Workflow) {
 	over, running, coming := w.start(t, wf, "node_1"), w.start(t, wf, "node_1"), newStart(t, wf, "node_1")
 	w.finish(t, over, run.Succeeded)
-	ended := must(w.EndedRuns(t.Context(), []string{running.ID, over.ID, coming.Run.ID}))(t)
+	ended := must(w.Runs.EndedRuns(t.Context(), []string{running.ID, over.ID, coming.Run.ID}))(t)
 	equal(t, "ended", ended, []string{over.ID})
 }
 
 func testRuns(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
-	empty(w.Runs(ctx, ws.ID, wf.ID, "", fullPage))(t, "a workflow that never ran")
-	missing(w.Run(ctx, ws.ID, "run_none"))(t, "an unknown run")
-	missing(w.Snapshot(ctx, "run_none"))(t, "the snapshot of an unknown run")
+	empty(w.Runs.Runs(ctx, ws.ID, wf.ID, "", fullPage))(t, "a workflow that never ran")
+	missing(w.Runs.Run(ctx, ws.ID, "run_none"))(t, "an unknown run")
+	missing(w.Leases.Snapshot(ctx, "run_none"))(t, "the snapshot of an unknown run")
 	w.start(t, w.workflow(t, ws.ID), "node_1")
 
 	// Every third run has each status; newest first.
@@ -153,7 +153,7 @@ func testRuns(t *testing.T, w *harness) {
 		switch status {
 		case run.Running:
 		case run.Cancelled:
-			returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+			returns(w.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
 		default:
 			w.finish(t, r, status)
 		}
@@ -163,23 +163,23 @@ func testRuns(t *testing.T, w *harness) {
 	ids := func(page paging.Page[run.Item]) []string {
 		return mapped(page.Items, func(i run.Item) string { return i.ID })
 	}
-	equal(t, "all", ids(must(w.Runs(ctx, ws.ID, wf.ID, "", fullPage))(t)), all)
+	equal(t, "all", ids(must(w.Runs.Runs(ctx, ws.ID, wf.ID, "", fullPage))(t)), all)
 	for status, want := range byStatus {
-		page := must(w.Runs(ctx, ws.ID, wf.ID, status, fullPage))(t)
+		page := must(w.Runs.Runs(ctx, ws.ID, wf.ID, status, fullPage))(t)
 		equal(t, "all "+string(status), ids(page), want)
 		for _, item := range page.Items {
 			if item.Status != status || item.WorkflowID != wf.ID || (item.FinishedAt == nil) != (status == run.Running) {
 				t.Errorf("among the %s ones: %+v", status, item)
 			}
 		}
-		first := must(w.Runs(ctx, ws.ID, wf.ID, status, paging.Request{Limit: 2}))(t)
+		first := must(w.Runs.Runs(ctx, ws.ID, wf.ID, status, paging.Request{Limit: 2}))(t)
 		equal(t, "first page of "+string(status), ids(first), want[:2])
 		equal(t, "next", first.Next, want[1])
-		last := must(w.Runs(ctx, ws.ID, wf.ID, status, paging.Request{Limit: 2, After: first.Next}))(t)
+		last := must(w.Runs.Runs(ctx, ws.ID, wf.ID, status, paging.Request{Limit: 2, After: first.Next}))(t)
 		equal(t, "last page of "+string(status), ids(last), want[2:])
 		equal(t, "no next", last.Next, "")
 	}
-	empty(w.Runs(ctx, ws.ID, wf.ID, "unheard_of", fullPage))(t, "an unknown status")
+	empty(w.Runs.Runs(ctx, ws.ID, wf.ID, "unheard_of", fullPage))(t, "an unknown status")
 }
 
 func testCancel(t *testing.T, w *harness) {
@@ -191,8 +191,8 @@ func testCancel(t *testing.T, w *harness) {
 
 	t.Run("of a run without an owner", func(t *testing.T) {
 		r := w.start(t, wf, "")
-		returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
-		for _, wake := range must(w.Due(ctx, clock.Now(), nil, noLimit))(t) {
+		returns(w.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+		for _, wake := range must(w.Leases.Due(ctx, clock.Now(), nil, noLimit))(t) {
 			if wake.RunID == r.ID {
 				t.Error("the run is still due")
 			}
@@ -203,16 +203,16 @@ func testCancel(t *testing.T, w *harness) {
 		r := w.start(t, wf, "node_1")
 		w.finish(t, r, run.Failed)
 		w.notified.take()
-		before := found(w.Run(ctx, ws.ID, r.ID))(t)
-		returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", false)
-		equal(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), before)
+		before := found(w.Runs.Run(ctx, ws.ID, r.ID))(t)
+		returns(w.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", false)
+		equal(t, "run", found(w.Runs.Run(ctx, ws.ID, r.ID))(t), before)
 		equal(t, "endings", w.endings(t, r.ID), 1)
 		equal(t, "notifications", w.notified.take(), notifications{})
 	})
 
 	t.Run("of an unknown run", func(t *testing.T) {
 		unknown := newStart(t, wf, "").Run
-		returns(w.CancelRun(ctx, newCancellation(t, unknown)))(t, "cancel", false)
+		returns(w.Runs.CancelRun(ctx, newCancellation(t, unknown)))(t, "cancel", false)
 		equal(t, "events", w.events(t, unknown.ID, string(event.RunCancelled)), 0)
 	})
 }
@@ -227,22 +227,22 @@ func testCancelRunning(t *testing.T, w *harness, wf workflow.Workflow) {
 	w.notified.take()
 
 	cancel := newCancellation(t, r)
-	returns(w.CancelRun(ctx, cancel))(t, "cancel", true)
+	returns(w.Runs.CancelRun(ctx, cancel))(t, "cancel", true)
 	r.Status, r.FinishedAt = run.Cancelled, &cancel.At
 	open.Status, open.FinishedAt, open.Rev = run.StepCancelled, &cancel.At, 1
 	waiting.Status, waiting.FinishedAt, waiting.WakeAt, waiting.Rev = run.StepCancelled, &cancel.At, nil, 1
 	want := run.Detail{Run: r, Steps: []run.Step{done, open, waiting}}
-	equal(t, "run", found(w.Run(ctx, ws, r.ID))(t), want)
+	equal(t, "run", found(w.Runs.Run(ctx, ws, r.ID))(t), want)
 	missing(w.queue(t, r.ID), nil)(t, "its row in the queue")
 	equal(t, "events", w.events(t, r.ID, string(event.RunCancelled)), 1)
 	equal(t, "deliveries", w.deliveries(t, w.eventOf(t, r.ID, event.RunCancelled)), []string{hook.ID})
 	equal(t, "notifications", w.notified.take(), notifications{Ended: []endedRun{{ws, r.ID, run.Cancelled}}})
 
-	returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "again", false)
+	returns(w.Runs.CancelRun(ctx, newCancellation(t, r)))(t, "again", false)
 	returns(w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)))(t, "a finish afterwards", false)
-	_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
+	_, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
 	returns(ok, err)(t, "an activation afterwards", false)
-	equal(t, "run", found(w.Run(ctx, ws, r.ID))(t), want)
+	equal(t, "run", found(w.Runs.Run(ctx, ws, r.ID))(t), want)
 	equal(t, "endings", w.endings(t, r.ID), 1)
 	equal(t, "notifications", w.notified.take(), notifications{})
 }

@@ -25,7 +25,7 @@ func (w *harness) named(t *testing.T, workspaceID, name, description string) wor
 	if description != "" {
 		made.Description = &description
 	}
-	returns(w.InsertWorkflow(t.Context(), made, first, noLimit, newEntry(workspaceID, "workflow.created", made.ID)))(t, "insert a workflow", true)
+	returns(w.Workflows.InsertWorkflow(t.Context(), made, first, noLimit, newEntry(workspaceID, "workflow.created", made.ID)))(t, "insert a workflow", true)
 	return made
 }
 
@@ -48,7 +48,7 @@ func testSearch(t *testing.T, w *harness) {
 
 	finds := func(text string, want ...string) {
 		t.Helper()
-		equal(t, text, namesOf(must(w.SearchWorkflows(ctx, ws, query(t, text), 100))(t)), want)
+		equal(t, text, namesOf(must(w.Workflows.SearchWorkflows(ctx, ws, query(t, text), 100))(t)), want)
 	}
 	finds("ORDERS", "orders", "Orders of today", "Sync orders", "Night shift")
 	finds("order", "orders", "Orders of today", "Sync orders", "Reorder pens", "Night shift")
@@ -65,11 +65,11 @@ func testSearch(t *testing.T, w *harness) {
 	finds(orders.ID, "Sync orders")
 	finds("'; DROP TABLE workflows; --")
 
-	equal(t, "the item", must(w.SearchWorkflows(ctx, ws, query(t, orders.ID), 1))(t), []workflow.Item{
+	equal(t, "the item", must(w.Workflows.SearchWorkflows(ctx, ws, query(t, orders.ID), 1))(t), []workflow.Item{
 		{ID: orders.ID, Name: orders.Name, State: orders.State, CreatedAt: orders.CreatedAt, UpdatedAt: orders.UpdatedAt},
 	})
-	equal(t, "the best two", namesOf(must(w.SearchWorkflows(ctx, ws, query(t, "orders"), 2))(t)), []string{"orders", "Orders of today"})
-	equal(t, "of another workspace", namesOf(must(w.SearchWorkflows(ctx, other, query(t, "orders"), 100))(t)), []string{"Orders of somebody else"})
+	equal(t, "the best two", namesOf(must(w.Workflows.SearchWorkflows(ctx, ws, query(t, "orders"), 2))(t)), []string{"orders", "Orders of today"})
+	equal(t, "of another workspace", namesOf(must(w.Workflows.SearchWorkflows(ctx, other, query(t, "orders"), 100))(t)), []string{"Orders of somebody else"})
 
 	t.Run("list with words", func(t *testing.T) { testListWithWords(t, w) })
 	t.Run("the maximum number of workflows", func(t *testing.T) { testSearchAmongMany(t, w) })
@@ -82,16 +82,16 @@ func testListWithWords(t *testing.T, w *harness) {
 		w.named(t, ws, "Invoice", "")
 	}
 	last := w.named(t, ws, "Nightly", "Checks every ORDER.")
-	returns(w.UpdateWorkflow(ctx, activated(t, last)))(t, "activate", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, activated(t, last)))(t, "activate", true)
 	w.named(t, w.workspace(t).ID, "Order of somebody else", "")
 	w.deleteWorkflow(t, w.named(t, ws, "Order that was deleted", ""))
 
 	filter := workflow.Filter{Words: query(t, "order")}
-	equal(t, "newest first", namesOf(must(w.Workflows(ctx, ws, filter, fullPage))(t).Items),
+	equal(t, "newest first", namesOf(must(w.Workflows.Workflows(ctx, ws, filter, fullPage))(t).Items),
 		[]string{"Nightly", "Order 5", "Order 4", "Order 3", "Order 2", "Order 1", "Order 0"})
 	var pages []string
 	for page := (paging.Request{Limit: 3}); ; {
-		got := must(w.Workflows(ctx, ws, filter, page))(t)
+		got := must(w.Workflows.Workflows(ctx, ws, filter, page))(t)
 		pages = append(pages, strings.Join(namesOf(got.Items), ", "))
 		if page.After = got.Next; got.Next == "" {
 			break
@@ -99,7 +99,7 @@ func testListWithWords(t *testing.T, w *harness) {
 	}
 	equal(t, "page by page", pages, []string{"Nightly, Order 5, Order 4", "Order 3, Order 2, Order 1", "Order 0"})
 	filter.State = workflow.Active
-	equal(t, "that are active", namesOf(must(w.Workflows(ctx, ws, filter, fullPage))(t).Items), []string{"Nightly"})
+	equal(t, "that are active", namesOf(must(w.Workflows.Workflows(ctx, ws, filter, fullPage))(t).Items), []string{"Nightly"})
 }
 
 // testSearchAmongMany logs how long each search takes.
@@ -119,7 +119,7 @@ func testSearchAmongMany(t *testing.T, w *harness) {
 		{"nothing has this", ""},
 	} {
 		began := time.Now()
-		got := namesOf(must(w.SearchWorkflows(ctx, ws, query(t, search.text), 20))(t))
+		got := namesOf(must(w.Workflows.SearchWorkflows(ctx, ws, query(t, search.text), 20))(t))
 		t.Logf("%q among %d workflows took %v", search.text, most, time.Since(began))
 		if first := append(got, "")[0]; first != search.first {
 			t.Errorf("%q: found %q first, want %q", search.text, first, search.first)
@@ -128,7 +128,7 @@ func testSearchAmongMany(t *testing.T, w *harness) {
 	// A page that scans many rows without a match leads to the next one.
 	filter, seen := workflow.Filter{Words: query(t, "Workflow number 1")}, []string{}
 	for page := (paging.Request{Limit: 100}); ; {
-		got := must(w.Workflows(ctx, ws, filter, page))(t)
+		got := must(w.Workflows.Workflows(ctx, ws, filter, page))(t)
 		seen = append(seen, mapped(got.Items, func(i workflow.Item) string { return i.Name })...)
 		if page.After = got.Next; got.Next == "" {
 			break

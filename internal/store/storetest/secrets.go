@@ -36,14 +36,14 @@ func written(w secret.Write) secret.Metadata {
 func (w *harness) putSecret(ctx context.Context, workspaceID, name string, atMost int) (secret.Outcome, error) {
 	in := newWrite(workspaceID, "secret", name, "sealed "+name)
 	in.Limit.Count = atMost
-	_, outcome, err := w.Secrets().Put(ctx, in)
+	_, outcome, err := w.Secrets.Secrets().Put(ctx, in)
 	return outcome, err
 }
 
 func (w *harness) putVariable(ctx context.Context, workspaceID, name, value string, maxBytes int) (secret.Outcome, error) {
 	in := newWrite(workspaceID, "variable", name, value)
 	in.Limit = secret.Limit{Count: noLimit, Bytes: maxBytes}
-	_, outcome, err := w.Variables().Put(ctx, in)
+	_, outcome, err := w.Secrets.Variables().Put(ctx, in)
 	return outcome, err
 }
 
@@ -57,27 +57,27 @@ func testSecrets(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t).ID
 
 	t.Run("put, read, replace and delete", func(t *testing.T) {
-		empty(w.Secrets().List(ctx, ws, fullPage))(t, "a workspace without one")
+		empty(w.Secrets.Secrets().List(ctx, ws, fullPage))(t, "a workspace without one")
 		first := newWrite(ws, "secret", "token", "one")
 		made := secret.Secret{Metadata: written(first)}
-		got, outcome, err := w.Secrets().Put(ctx, first)
+		got, outcome, err := w.Secrets.Secrets().Put(ctx, first)
 		returns(outcome, err)(t, "a new name", secret.Created)
 		equal(t, "made", got, made)
 		again := newWrite(ws, "secret", "token", "two")
 		again.At, again.By = first.At.Add(time.Second), "key_other"
-		got, outcome, err = w.Secrets().Put(ctx, again)
+		got, outcome, err = w.Secrets.Secrets().Put(ctx, again)
 		returns(outcome, err)(t, "an existing name", secret.Updated)
 		want := made
 		want.UpdatedAt, want.UpdatedBy = again.At, "key_other"
 		equal(t, "replaced", got, want)
-		equal(t, "read", found(w.Secrets().Get(ctx, ws, "token"))(t), want)
-		equal(t, "sealed", must(w.SealedSecrets(ctx, ws, []string{"token", "none"}))(t), map[string][]byte{"token": []byte("two")})
-		missing(w.Secrets().Get(ctx, ws, "Token"))(t, "a name in other letters")
-		returns(w.Secrets().Delete(ctx, ws, "none", newEntry(ws, "secret.deleted", "none")))(t, "delete an unknown one", false)
-		returns(w.Secrets().Delete(ctx, ws, "token", newEntry(ws, "secret.deleted", "token")))(t, "delete", true)
-		returns(w.Secrets().Delete(ctx, ws, "token", newEntry(ws, "secret.deleted", "token")))(t, "again", false)
-		missing(w.Secrets().Get(ctx, ws, "token"))(t, "the deleted one")
-		equal(t, "sealed", must(w.SealedSecrets(ctx, ws, []string{"token"}))(t), map[string][]byte{})
+		equal(t, "read", found(w.Secrets.Secrets().Get(ctx, ws, "token"))(t), want)
+		equal(t, "sealed", must(w.Secrets.SealedSecrets(ctx, ws, []string{"token", "none"}))(t), map[string][]byte{"token": []byte("two")})
+		missing(w.Secrets.Secrets().Get(ctx, ws, "Token"))(t, "a name in other letters")
+		returns(w.Secrets.Secrets().Delete(ctx, ws, "none", newEntry(ws, "secret.deleted", "none")))(t, "delete an unknown one", false)
+		returns(w.Secrets.Secrets().Delete(ctx, ws, "token", newEntry(ws, "secret.deleted", "token")))(t, "delete", true)
+		returns(w.Secrets.Secrets().Delete(ctx, ws, "token", newEntry(ws, "secret.deleted", "token")))(t, "again", false)
+		missing(w.Secrets.Secrets().Get(ctx, ws, "token"))(t, "the deleted one")
+		equal(t, "sealed", must(w.Secrets.SealedSecrets(ctx, ws, []string{"token"}))(t), map[string][]byte{})
 		equal(t, "audit entries", w.actions(t, ws, "token"), []string{"secret.deleted", "secret.updated", "secret.created"})
 		equal(t, "audit entries of others", w.audited(t, ws, "none"), 0)
 	})
@@ -88,8 +88,8 @@ func testSecrets(t *testing.T, w *harness) {
 			returns(w.putSecret(ctx, ws, name, noLimit))(t, name, secret.Created)
 		}
 		returns(w.putVariable(ctx, ws, "a", "1", noLimit))(t, "a variable of the same name", secret.Created)
-		equal(t, "names", must(w.ValueNames(ctx, ws))(t), secret.Names{Secrets: []string{"B", "_x", "a", "b"}, Variables: []string{"a"}})
-		equal(t, "of an unknown workspace", must(w.ValueNames(ctx, "ws_none"))(t), secret.Names{Secrets: []string{}, Variables: []string{}})
+		equal(t, "names", must(w.Secrets.ValueNames(ctx, ws))(t), secret.Names{Secrets: []string{"B", "_x", "a", "b"}, Variables: []string{"a"}})
+		equal(t, "of an unknown workspace", must(w.Secrets.ValueNames(ctx, "ws_none"))(t), secret.Names{Secrets: []string{}, Variables: []string{}})
 	})
 
 	t.Run("one of many concurrent calls creates the name", func(t *testing.T) {
@@ -99,7 +99,7 @@ func testSecrets(t *testing.T, w *harness) {
 		})
 		equal(t, "winners", made, 1)
 		equal(t, "audit entries", w.audited(t, ws, "race"), 32)
-		equal(t, "counted", must(w.UsageCurrent(ctx, ws))(t).Secrets, 1)
+		equal(t, "counted", must(w.Usage.UsageCurrent(ctx, ws))(t).Secrets, 1)
 	})
 
 	t.Run("replacing works at the limit", func(t *testing.T) {
@@ -112,12 +112,12 @@ func testSecrets(t *testing.T, w *harness) {
 // testMovedSecrets swaps ciphertexts between names and workspaces.
 func testMovedSecrets(t *testing.T, w *harness) {
 	ctx := t.Context()
-	v := must(vault.New([]byte(strings.Repeat("k", 32)), w.Store))(t)
-	service := secret.NewService(w.Store, v)
+	v := must(vault.New([]byte(strings.Repeat("k", 32)), w.DB.Workspaces))(t)
+	service := secret.NewService(w.DB.Secrets, v)
 	var actors []auth.Actor
 	for range 2 {
 		ws := newWorkspace()
-		if err := w.InsertWorkspace(ctx, ws, v.NewDataKey(ws.ID), newKey(ws.ID), "", newEntry(ws.ID, "workspace.created", ws.ID)); err != nil {
+		if err := w.Workspaces.InsertWorkspace(ctx, ws, v.NewDataKey(ws.ID), newKey(ws.ID), "", newEntry(ws.ID, "workspace.created", ws.ID)); err != nil {
 			t.Fatal(err)
 		}
 		actors = append(actors, auth.Actor{Workspace: ws})
@@ -147,31 +147,31 @@ func testVariables(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t).ID
 
 	t.Run("put, read, replace and delete", func(t *testing.T) {
-		empty(w.Variables().List(ctx, ws, fullPage))(t, "a workspace without one")
+		empty(w.Secrets.Variables().List(ctx, ws, fullPage))(t, "a workspace without one")
 		first := newWrite(ws, "variable", "region", `{"a":[1,"ä"]}`)
 		made := secret.Variable{Metadata: written(first), Value: first.Value}
-		got, outcome, err := w.Variables().Put(ctx, first)
+		got, outcome, err := w.Secrets.Variables().Put(ctx, first)
 		returns(outcome, err)(t, "a new name", secret.Created)
 		equal(t, "made", got, made)
 		again := newWrite(ws, "variable", "region", "null")
 		again.At, again.By = first.At.Add(time.Second), "key_other"
-		got, outcome, err = w.Variables().Put(ctx, again)
+		got, outcome, err = w.Secrets.Variables().Put(ctx, again)
 		returns(outcome, err)(t, "an existing name", secret.Updated)
 		want := made
 		want.Value, want.UpdatedAt, want.UpdatedBy = again.Value, again.At, "key_other"
 		equal(t, "replaced", got, want)
-		equal(t, "read", found(w.Variables().Get(ctx, ws, "region"))(t), want)
-		equal(t, "values", must(w.VariableValues(ctx, ws))(t), map[string]json.RawMessage{"region": json.RawMessage("null")})
-		returns(w.Variables().Delete(ctx, ws, "none", newEntry(ws, "variable.deleted", "none")))(t, "delete an unknown one", false)
-		returns(w.Variables().Delete(ctx, ws, "region", newEntry(ws, "variable.deleted", "region")))(t, "delete", true)
-		returns(w.Variables().Delete(ctx, ws, "region", newEntry(ws, "variable.deleted", "region")))(t, "again", false)
-		missing(w.Variables().Get(ctx, ws, "region"))(t, "the deleted one")
+		equal(t, "read", found(w.Secrets.Variables().Get(ctx, ws, "region"))(t), want)
+		equal(t, "values", must(w.Secrets.VariableValues(ctx, ws))(t), map[string]json.RawMessage{"region": json.RawMessage("null")})
+		returns(w.Secrets.Variables().Delete(ctx, ws, "none", newEntry(ws, "variable.deleted", "none")))(t, "delete an unknown one", false)
+		returns(w.Secrets.Variables().Delete(ctx, ws, "region", newEntry(ws, "variable.deleted", "region")))(t, "delete", true)
+		returns(w.Secrets.Variables().Delete(ctx, ws, "region", newEntry(ws, "variable.deleted", "region")))(t, "again", false)
+		missing(w.Secrets.Variables().Get(ctx, ws, "region"))(t, "the deleted one")
 		equal(t, "audit entries", w.actions(t, ws, "region"), []string{"variable.deleted", "variable.updated", "variable.created"})
 	})
 
 	t.Run("share a limit in bytes", func(t *testing.T) {
 		ws, value := w.workspace(t).ID, `"`+strings.Repeat("ä", 49)+`"` // 100 bytes
-		bytes := func() int { return must(w.UsageCurrent(ctx, ws))(t).VariableBytes }
+		bytes := func() int { return must(w.Usage.UsageCurrent(ctx, ws))(t).VariableBytes }
 		returns(w.putVariable(ctx, ws, "a", value, 250))(t, "the first", secret.Created)
 		concurrently(t, 16, func(i int) (bool, error) {
 			outcome, err := w.putVariable(ctx, ws, fmt.Sprintf("v%d", i), value, 250)
@@ -183,10 +183,10 @@ func testVariables(t *testing.T, w *harness) {
 		equal(t, "audit entries", w.audited(t, ws, "one_more"), 0)
 		returns(w.putVariable(ctx, ws, "a", "1", 50))(t, "a smaller one, also beyond the limit", secret.Updated)
 		equal(t, "bytes", bytes(), 101)
-		returns(w.Variables().Delete(ctx, ws, "a", newEntry(ws, "variable.deleted", "a")))(t, "delete", true)
+		returns(w.Secrets.Variables().Delete(ctx, ws, "a", newEntry(ws, "variable.deleted", "a")))(t, "delete", true)
 		equal(t, "bytes", bytes(), 100)
 		sum := 0
-		for raw := range maps.Values(must(w.VariableValues(ctx, ws))(t)) {
+		for raw := range maps.Values(must(w.Secrets.VariableValues(ctx, ws))(t)) {
 			sum += len(raw)
 		}
 		equal(t, "sum of the stored bytes", sum, bytes())
@@ -200,30 +200,30 @@ func testNamedTenants(t *testing.T, w *harness) {
 	returns(w.putSecret(ctx, owner, "token", noLimit))(t, "put", secret.Created)
 	returns(w.putVariable(ctx, owner, "region", `"eu"`, noLimit))(t, "put", secret.Created)
 
-	missing(w.Secrets().Get(ctx, stranger, "token"))(t, "secret")
-	missing(w.Variables().Get(ctx, stranger, "region"))(t, "variable")
+	missing(w.Secrets.Secrets().Get(ctx, stranger, "token"))(t, "secret")
+	missing(w.Secrets.Variables().Get(ctx, stranger, "region"))(t, "variable")
 	for _, page := range []paging.Request{fullPage, {Limit: 1}, {Limit: 1, After: "a"}} {
-		empty(w.Secrets().List(ctx, stranger, page))(t, "secrets")
-		empty(w.Variables().List(ctx, stranger, page))(t, "variables")
+		empty(w.Secrets.Secrets().List(ctx, stranger, page))(t, "secrets")
+		empty(w.Secrets.Variables().List(ctx, stranger, page))(t, "variables")
 	}
-	equal(t, "sealed", must(w.SealedSecrets(ctx, stranger, []string{"token"}))(t), map[string][]byte{})
-	equal(t, "values", must(w.VariableValues(ctx, stranger))(t), map[string]json.RawMessage{})
-	equal(t, "names", must(w.ValueNames(ctx, stranger))(t), secret.Names{Secrets: []string{}, Variables: []string{}})
-	returns(w.Secrets().Delete(ctx, stranger, "token", newEntry(stranger, "attempt", "attempt")))(t, "delete a secret", false)
-	returns(w.Variables().Delete(ctx, stranger, "region", newEntry(stranger, "attempt", "attempt")))(t, "delete a variable", false)
+	equal(t, "sealed", must(w.Secrets.SealedSecrets(ctx, stranger, []string{"token"}))(t), map[string][]byte{})
+	equal(t, "values", must(w.Secrets.VariableValues(ctx, stranger))(t), map[string]json.RawMessage{})
+	equal(t, "names", must(w.Secrets.ValueNames(ctx, stranger))(t), secret.Names{Secrets: []string{}, Variables: []string{}})
+	returns(w.Secrets.Secrets().Delete(ctx, stranger, "token", newEntry(stranger, "attempt", "attempt")))(t, "delete a secret", false)
+	returns(w.Secrets.Variables().Delete(ctx, stranger, "region", newEntry(stranger, "attempt", "attempt")))(t, "delete a variable", false)
 	equal(t, "audit entries", w.audited(t, stranger, "attempt"), 0)
-	equal(t, "usage", must(w.UsageCurrent(ctx, stranger))(t), usage.Current{APIKeys: 1})
+	equal(t, "usage", must(w.Usage.UsageCurrent(ctx, stranger))(t), usage.Current{APIKeys: 1})
 
 	returns(w.putVariable(ctx, stranger, "region", `"us"`, noLimit))(t, "put the same name", secret.Created)
-	equal(t, "of the owner", string(found(w.Variables().Get(ctx, owner, "region"))(t).Value), `"eu"`)
+	equal(t, "of the owner", string(found(w.Secrets.Variables().Get(ctx, owner, "region"))(t).Value), `"eu"`)
 }
 
 func limitedSecrets(t *testing.T, w *harness, workspaceID string) limited {
-	return limitedValues(t, w.Secrets(), "secret", workspaceID, func(c usage.Current) int { return c.Secrets })
+	return limitedValues(t, w.Secrets.Secrets(), "secret", workspaceID, func(c usage.Current) int { return c.Secrets })
 }
 
 func limitedVariables(t *testing.T, w *harness, workspaceID string) limited {
-	return limitedValues(t, w.Variables(), "variable", workspaceID, func(c usage.Current) int { return c.Variables })
+	return limitedValues(t, w.Secrets.Variables(), "variable", workspaceID, func(c usage.Current) int { return c.Variables })
 }
 
 func limitedValues[T described](t *testing.T, table secret.Table[T], kind, workspaceID string, count func(usage.Current) int) limited {
@@ -247,10 +247,12 @@ func limitedValues[T described](t *testing.T, table secret.Table[T], kind, works
 // described is a secret or a variable.
 type described interface{ Meta() secret.Metadata }
 
-func listSecrets(t *testing.T, w *harness) pagedList { return listValues(t, w, w.Secrets(), "secret") }
+func listSecrets(t *testing.T, w *harness) pagedList {
+	return listValues(t, w, w.Secrets.Secrets(), "secret")
+}
 
 func listVariables(t *testing.T, w *harness) pagedList {
-	return listValues(t, w, w.Variables(), "variable")
+	return listValues(t, w, w.Secrets.Variables(), "variable")
 }
 
 func listValues[T described](t *testing.T, w *harness, table secret.Table[T], kind string) pagedList {

@@ -13,7 +13,7 @@ import (
 // wait until a time of day are adjusted, others are not.
 func testServiceClock(t *testing.T, w *harness) {
 	ctx := t.Context()
-	equal(t, "the clock of a new installation", must(w.ServiceClock(ctx))(t).Correction, 0)
+	equal(t, "the clock of a new installation", must(w.Installation.ServiceClock(ctx))(t).Correction, 0)
 	wf, now := w.workflow(t, w.workspace(t).ID), clock.Now()
 	until := now.Add(30 * time.Minute)
 	waits := func(awaits action.Awaits, deadline *time.Time) run.Run {
@@ -23,21 +23,21 @@ func testServiceClock(t *testing.T, w *harness) {
 		return r
 	}
 	forTime, forDuration := waits(action.AwaitsTime, &until), waits("", nil)
-	wakeAt := func(r run.Run) time.Time { return *must(w.Snapshot(ctx, r.ID))(t).Steps[0].WakeAt }
+	wakeAt := func(r run.Run) time.Time { return *must(w.Leases.Snapshot(ctx, r.ID))(t).Steps[0].WakeAt }
 	isDue := func(r run.Run) bool {
 		return w.count(t, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND wake_at <= $2`, r.ID, clock.Steady().Add(time.Minute)) == 1
 	}
-	returns(w.SettleServiceClock(ctx))(t, "before a jump", false)
+	returns(w.Installation.SettleServiceClock(ctx))(t, "before a jump", false)
 	equal(t, "the wait until a time, before a jump", wakeAt(forTime), until)
 
 	record := clock.Record{Correction: -time.Hour, Seen: now, Boot: "b", BootedAt: now.Add(-time.Minute)}
 	for range 2 {
-		if err := w.SetServiceClock(ctx, record); err != nil {
+		if err := w.Installation.SetServiceClock(ctx, record); err != nil {
 			t.Fatal(err)
 		}
 	}
-	equal(t, "the recorded clock", must(w.ServiceClock(ctx))(t), record)
-	returns(w.SettleServiceClock(ctx))(t, "after a jump", false)
+	equal(t, "the recorded clock", must(w.Installation.ServiceClock(ctx))(t), record)
+	returns(w.Installation.SettleServiceClock(ctx))(t, "after a jump", false)
 	equal(t, "the wait until a time", wakeAt(forTime), until.Add(-time.Hour))
 	equal(t, "the wait for a duration", wakeAt(forDuration), until)
 	equal(t, "whether the first is due", isDue(forTime), true)
@@ -49,10 +49,10 @@ func testServiceClock(t *testing.T, w *harness) {
 	every.Spec, daily.Spec = `{"every":"5m"}`, `{"cron":"0 3 * * *"}`
 	of := w.withTriggers(t, wf.WorkspaceID, every, daily)
 	record.Correction = 0
-	if err := w.SetServiceClock(ctx, record); err != nil {
+	if err := w.Installation.SetServiceClock(ctx, record); err != nil {
 		t.Fatal(err)
 	}
-	returns(w.SettleServiceClock(ctx))(t, "after a jump back", false)
+	returns(w.Installation.SettleServiceClock(ctx))(t, "after a jump back", false)
 	nextAt := func(id string) int {
 		return w.count(t, `SELECT next_at FROM triggers WHERE workflow_id = $1 AND trigger_id = $2`, of.ID, id)
 	}

@@ -100,7 +100,7 @@ var areas = []struct {
 
 // Run runs the whole suite. Each call of open returns a store on a new database
 // with the schema and no rows, and closes it when the test ends.
-func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store) {
+func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.DB) {
 	for _, area := range areas {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,25 +111,25 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 
 // harness is a store with access to its tables and its notifications.
 type harness struct {
-	*store.Store
+	*store.DB
 	rows     database.Driver
 	notified *recorder
-	open     func(t *testing.T, notify store.Notify) *store.Store
+	open     func(t *testing.T, notify store.Notify) *store.DB
 }
 
-func newHarness(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store) *harness {
+func newHarness(t *testing.T, open func(t *testing.T, notify store.Notify) *store.DB) *harness {
 	t.Helper()
 	notified := &recorder{}
 	s := open(t, notified.notify())
 	driver := driverOf(s)
 	rows := *driver
 	*driver = retriedDriver{rows}
-	return &harness{Store: s, rows: rows, notified: notified, open: open}
+	return &harness{DB: s, rows: rows, notified: notified, open: open}
 }
 
 // driverOf returns the driver of a store, because no method shows the rows of the
 // queue, events and deliveries.
-func driverOf(s *store.Store) *database.Driver {
+func driverOf(s *store.DB) *database.Driver {
 	return (*database.Driver)(reflect.ValueOf(s).Elem().FieldByName("driver").Addr().UnsafePointer())
 }
 
@@ -215,6 +215,6 @@ func (w *harness) endings(t *testing.T, runID string) int {
 
 // Commit commits a decision without operations and reports whether the lease was held.
 func (w *harness) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (bool, error) {
-	committed, err := w.Store.Commit(ctx, lease, r, d)
+	committed, err := w.Leases.Commit(ctx, lease, r, d)
 	return committed.Held, err
 }

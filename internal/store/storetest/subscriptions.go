@@ -38,19 +38,19 @@ func testSubscriptions(t *testing.T, w *harness) {
 func (w *harness) subscriptions(t *testing.T, of workflow.Workflow) []subscription.Subscription {
 	t.Helper()
 	var targets []string
-	for _, one := range must(w.Triggers(t.Context(), of.WorkspaceID, of.ID))(t) {
+	for _, one := range must(w.Triggers.Triggers(t.Context(), of.WorkspaceID, of.ID))(t) {
 		if one.Subscription != "" {
 			targets = append(targets, one.Subscription)
 		}
 	}
-	return must(w.SubscriptionsFor(t.Context(), of.WorkspaceID, targets))(t)
+	return must(w.Subscriptions.SubscriptionsFor(t.Context(), of.WorkspaceID, targets))(t)
 }
 
 // due returns the due subscriptions of a workspace.
 func (w *harness) dueSubscriptions(t *testing.T, ws auth.Workspace) []subscription.Subscription {
 	t.Helper()
 	var out []subscription.Subscription
-	for _, one := range must(w.DueSubscriptions(t.Context(), self, clock.Steady(), 1000))(t) {
+	for _, one := range must(w.Subscriptions.DueSubscriptions(t.Context(), self, clock.Steady(), 1000))(t) {
 		if one.WorkspaceID == ws.ID {
 			out = append(out, one)
 		}
@@ -63,10 +63,10 @@ func (w *harness) settle(t *testing.T, s subscription.Subscription) {
 	t.Helper()
 	was := *s.NextAt
 	now := clock.Steady()
-	returns(w.ClaimSubscription(t.Context(), s, self, now, now.Add(time.Minute)))(t, "claim", true)
+	returns(w.Subscriptions.ClaimSubscription(t.Context(), s, self, now, now.Add(time.Minute)))(t, "claim", true)
 	s.NextAt, s.Registered, s.BaseURL = nil, true, "https://one.example"
 	s.Sealed, s.TokenHash = []byte("sealed"), []byte("hash of "+s.ID)
-	if err := w.SaveSubscription(t.Context(), s, was, true); err != nil {
+	if err := w.Subscriptions.SaveSubscription(t.Context(), s, was, true); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,7 +83,7 @@ func testSubscribe(t *testing.T, w *harness) {
 	equal(t, "connection", first.ConnectionID, c.ID)
 	equal(t, "registered", first.Registered, false)
 	equal(t, "due", len(w.dueSubscriptions(t, ws)), 1)
-	need := must(w.SubscriptionNeed(ctx, first))(t)
+	need := must(w.Subscriptions.SubscriptionNeed(ctx, first))(t)
 	equal(t, "name of the connection", need.Connection, "my-bot")
 	equal(t, "account", need.Account, c.Account)
 	equal(t, "triggers", len(need.Triggers), 1)
@@ -91,14 +91,14 @@ func testSubscribe(t *testing.T, w *harness) {
 	equal(t, "due once there is nothing to do", len(w.dueSubscriptions(t, ws)), 0)
 
 	change := withNewTriggers(made, workflow.Active, called("a", "my-bot", "one"))
-	returns(w.UpdateWorkflow(ctx, change))(t, "an edit of something else", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "an edit of something else", true)
 	equal(t, "due after that", len(w.dueSubscriptions(t, ws)), 0)
 
 	change = withNewTriggers(change.Workflow, workflow.Active, called("a", "my-bot", "two"))
-	returns(w.UpdateWorkflow(ctx, change))(t, "other settings", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "other settings", true)
 	due := w.dueSubscriptions(t, ws)
 	equal(t, "due after that", len(due), 2)
-	equal(t, "need of the old one", len(must(w.SubscriptionNeed(ctx, first))(t).Triggers), 0)
+	equal(t, "need of the old one", len(must(w.Subscriptions.SubscriptionNeed(ctx, first))(t).Triggers), 0)
 	second := w.subscriptions(t, change.Workflow)[0]
 	if second.ID == first.ID {
 		t.Error("other settings have the same subscription")
@@ -107,11 +107,11 @@ func testSubscribe(t *testing.T, w *harness) {
 
 	paused := workflow.Armed{ID: "a", Type: workflow.ServiceTrigger, Spec: "paused"}
 	change = withNewTriggers(change.Workflow, workflow.Paused, paused)
-	returns(w.UpdateWorkflow(ctx, change))(t, "pause", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "pause", true)
 	equal(t, "due after a pause", len(w.dueSubscriptions(t, ws)), 2)
 	w.deleteWorkflow(t, change.Workflow)
 	for _, one := range w.dueSubscriptions(t, ws) {
-		returns(w.DeleteSubscription(ctx, one, *one.NextAt))(t, "delete", true)
+		returns(w.Subscriptions.DeleteSubscription(ctx, one, *one.NextAt))(t, "delete", true)
 	}
 	equal(t, "rows", w.count(t, `SELECT count(*) FROM subscriptions WHERE workspace_id = $1`, ws.ID), 0)
 }
@@ -126,7 +126,7 @@ func testSharedSubscription(t *testing.T, w *harness) {
 	w.settle(t, shared[0])
 	two := w.withTriggers(t, ws.ID, called("a", "my-bot", ""))
 	equal(t, "the same", w.subscriptions(t, two)[0].ID, shared[0].ID)
-	found, need, err := w.SubscriptionByToken(ctx, []byte("hash of "+shared[0].ID))
+	found, need, err := w.Subscriptions.SubscriptionByToken(ctx, []byte("hash of "+shared[0].ID))
 	if err != nil || found == nil {
 		t.Fatal(found, err)
 	}
@@ -134,15 +134,15 @@ func testSharedSubscription(t *testing.T, w *harness) {
 	w.settle(t, w.dueSubscriptions(t, ws)[0])
 
 	change := withNewTriggers(one, workflow.Paused)
-	returns(w.UpdateWorkflow(ctx, change))(t, "pause one", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "pause one", true)
 	due := w.dueSubscriptions(t, ws)
 	equal(t, "due", len(due), 1)
-	returns(w.DeleteSubscription(ctx, due[0], *due[0].NextAt))(t, "delete one that is needed", false)
+	returns(w.Subscriptions.DeleteSubscription(ctx, due[0], *due[0].NextAt))(t, "delete one that is needed", false)
 	w.deleteWorkflow(t, two)
 	due = w.dueSubscriptions(t, ws)
-	equal(t, "need", len(must(w.SubscriptionNeed(ctx, due[0]))(t).Triggers), 0)
-	returns(w.DeleteSubscription(ctx, due[0], *due[0].NextAt))(t, "delete", true)
-	gone, _, err := w.SubscriptionByToken(ctx, []byte("hash of "+shared[0].ID))
+	equal(t, "need", len(must(w.Subscriptions.SubscriptionNeed(ctx, due[0]))(t).Triggers), 0)
+	returns(w.Subscriptions.DeleteSubscription(ctx, due[0], *due[0].NextAt))(t, "delete", true)
+	gone, _, err := w.Subscriptions.SubscriptionByToken(ctx, []byte("hash of "+shared[0].ID))
 	if gone != nil || err != nil {
 		t.Error("a deleted one is found", gone, err)
 	}
@@ -155,33 +155,33 @@ func testClaimSubscription(t *testing.T, w *harness) {
 	made := w.withTriggers(t, ws.ID, called("a", "my-bot", ""))
 	s := w.dueSubscriptions(t, ws)[0]
 	was, until := *s.NextAt, now.Add(time.Minute)
-	returns(w.ClaimSubscription(ctx, s, self, now, until))(t, "claim", true)
-	returns(w.ClaimSubscription(ctx, s, self, now, until))(t, "claim again", false)
+	returns(w.Subscriptions.ClaimSubscription(ctx, s, self, now, until))(t, "claim", true)
+	returns(w.Subscriptions.ClaimSubscription(ctx, s, self, now, until))(t, "claim again", false)
 	equal(t, "due while it is claimed", len(w.dueSubscriptions(t, ws)), 0)
-	later := must(w.DueSubscriptions(ctx, "node_2", clock.Steady(), 1000))(t)
+	later := must(w.Subscriptions.DueSubscriptions(ctx, "node_2", clock.Steady(), 1000))(t)
 	if !slices.ContainsFunc(later, func(one subscription.Subscription) bool { return one.ID == s.ID }) {
 		t.Error("the claim of a node that is gone still holds")
 	}
-	returns(w.ClaimSubscription(ctx, s, self, until, until.Add(time.Minute)))(t, "claim after that has ended", true)
+	returns(w.Subscriptions.ClaimSubscription(ctx, s, self, until, until.Add(time.Minute)))(t, "claim after that has ended", true)
 
 	half := s
 	half.NextAt = nil
-	if err := w.SaveSubscription(ctx, half, was, false); err != nil {
+	if err := w.Subscriptions.SaveSubscription(ctx, half, was, false); err != nil {
 		t.Fatal(err)
 	}
-	left := must(w.DueSubscriptions(ctx, "node_2", clock.Steady(), 1000))(t)
+	left := must(w.Subscriptions.DueSubscriptions(ctx, "node_2", clock.Steady(), 1000))(t)
 	if !slices.ContainsFunc(left, func(one subscription.Subscription) bool { return one.ID == s.ID && one.NextAt.Equal(was) }) {
 		t.Error("what a node that is gone has begun is not due any more")
 	}
-	returns(w.UpdateWorkflow(ctx, withNewTriggers(made, workflow.Paused)))(t, "pause meanwhile", true)
+	returns(w.Workflows.UpdateWorkflow(ctx, withNewTriggers(made, workflow.Paused)))(t, "pause meanwhile", true)
 	s.NextAt, s.Registered, s.Sealed, s.TokenHash = nil, true, []byte("sealed"), []byte("hash of "+s.ID)
 	s.Error, s.Failures, s.ExpiresAt = &trigger.Note{At: clock.Now(), Code: "c", Message: "m"}, 3, &until
-	if err := w.SaveSubscription(ctx, s, was, false); err != nil {
+	if err := w.Subscriptions.SaveSubscription(ctx, s, was, false); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "due before the claim ends", len(w.dueSubscriptions(t, ws)), 0)
-	returns(w.DeleteSubscription(ctx, s, was))(t, "delete what has become due again", false)
-	if err := w.SaveSubscription(ctx, s, was, true); err != nil {
+	returns(w.Subscriptions.DeleteSubscription(ctx, s, was))(t, "delete what has become due again", false)
+	if err := w.Subscriptions.SaveSubscription(ctx, s, was, true); err != nil {
 		t.Fatal(err)
 	}
 	again := w.dueSubscriptions(t, ws)
@@ -205,12 +205,12 @@ func testDueSubscriptions(t *testing.T, w *harness) {
 	equal(t, "of a workspace with many", len(w.dueSubscriptions(t, many)), 4)
 	equal(t, "of another one", len(w.dueSubscriptions(t, few)), 1)
 	first := w.dueSubscriptions(t, many)[0]
-	if next := must(w.NextSubscription(t.Context(), self, clock.Steady()))(t); next == nil || next.After(*first.NextAt) {
+	if next := must(w.Subscriptions.NextSubscription(t.Context(), self, clock.Steady()))(t); next == nil || next.After(*first.NextAt) {
 		t.Errorf("the next one is due at %v, the first one at %v", next, first.NextAt)
 	}
 	now := clock.Steady()
 	for _, one := range w.dueSubscriptions(t, many) {
-		returns(w.ClaimSubscription(t.Context(), one, self, now, now.Add(time.Minute)))(t, "claim", true)
+		returns(w.Subscriptions.ClaimSubscription(t.Context(), one, self, now, now.Add(time.Minute)))(t, "claim", true)
 	}
 	equal(t, "due while four are worked on", len(w.dueSubscriptions(t, many)), 0)
 	equal(t, "due of another one meanwhile", len(w.dueSubscriptions(t, few)), 1)
@@ -222,11 +222,11 @@ func testDueSubscriptions(t *testing.T, w *harness) {
 			}
 		}
 	}
-	if err := w.RecheckSubscriptions(t.Context(), "https://one.example", clock.Steady()); err != nil {
+	if err := w.Subscriptions.RecheckSubscriptions(t.Context(), "https://one.example", clock.Steady()); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "due with the same public URL", len(w.dueSubscriptions(t, few)), 0)
-	if err := w.RecheckSubscriptions(t.Context(), "https://two.example", clock.Steady()); err != nil {
+	if err := w.Subscriptions.RecheckSubscriptions(t.Context(), "https://two.example", clock.Steady()); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "due with another one", len(w.dueSubscriptions(t, few)), 1)
@@ -239,13 +239,13 @@ func testSubscriptionTenants(t *testing.T, w *harness) {
 	equal(t, "subscriptions with the connection of another workspace", len(w.subscriptions(t, made)), 0)
 	made = w.withTriggers(t, ws.ID, called("a", "my-bot", ""))
 	s := w.subscriptions(t, made)[0]
-	equal(t, "found by a stranger", len(must(w.SubscriptionsFor(ctx, stranger.ID, []string{s.Target}))(t)), 0)
+	equal(t, "found by a stranger", len(must(w.Subscriptions.SubscriptionsFor(ctx, stranger.ID, []string{s.Target}))(t)), 0)
 	foreign := s
 	foreign.WorkspaceID = stranger.ID
 	now := clock.Steady()
-	returns(w.ClaimSubscription(ctx, foreign, self, now, now.Add(time.Minute)))(t, "claimed by a stranger", false)
-	returns(w.DeleteSubscription(ctx, foreign, *s.NextAt))(t, "deleted by a stranger", false)
-	need := must(w.SubscriptionNeed(ctx, foreign))(t)
+	returns(w.Subscriptions.ClaimSubscription(ctx, foreign, self, now, now.Add(time.Minute)))(t, "claimed by a stranger", false)
+	returns(w.Subscriptions.DeleteSubscription(ctx, foreign, *s.NextAt))(t, "deleted by a stranger", false)
+	need := must(w.Subscriptions.SubscriptionNeed(ctx, foreign))(t)
 	equal(t, "need", need, subscription.Need{})
 }
 
@@ -255,7 +255,7 @@ func testPollNow(t *testing.T, w *harness) {
 	made := w.withTriggers(t, ws.ID, workflow.Armed{ID: "p", Type: workflow.ServiceTrigger, Spec: "1", NextAt: &later})
 	call := func(at time.Time) {
 		t.Helper()
-		if err := w.PollNow(ctx, w.trigger(t, made, "p"), at); err != nil {
+		if err := w.Triggers.PollNow(ctx, w.trigger(t, made, "p"), at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -265,31 +265,31 @@ func testPollNow(t *testing.T, w *harness) {
 	equal(t, "due later than it was", w.trigger(t, made, "p").NextAt, &now)
 
 	claim := now.Add(2 * time.Minute)
-	returns(w.MoveTrigger(ctx, trigger.Move{Of: w.trigger(t, made, "p"), Next: &claim, Claims: true}))(t, "claim", true)
+	returns(w.Triggers.MoveTrigger(ctx, trigger.Move{Of: w.trigger(t, made, "p"), Next: &claim, Claims: true}))(t, "claim", true)
 	call(due)
 	polling := w.trigger(t, made, "p")
 	equal(t, "while it is polled", polling.NextAt, &claim)
-	returns(w.MoveTrigger(ctx, trigger.Move{Of: polling, Next: &later}))(t, "end the poll", true)
+	returns(w.Triggers.MoveTrigger(ctx, trigger.Move{Of: polling, Next: &later}))(t, "end the poll", true)
 	again := w.trigger(t, made, "p")
 	if !again.NextAt.Before(claim) {
 		t.Errorf("it is due at %s, although it was called during the poll", again.NextAt)
 	}
 
-	returns(w.MoveTrigger(ctx, trigger.Move{Of: again, Next: &claim, Claims: true}))(t, "claim", true)
+	returns(w.Triggers.MoveTrigger(ctx, trigger.Move{Of: again, Next: &claim, Claims: true}))(t, "claim", true)
 	call(due)
 	start := newFiring(t, made, "p", run.Fire{Was: &claim, Next: &claim, State: []byte("part")})
 	start.Run.Trigger.Type = workflow.ServiceTrigger
-	returns(w.StartRun(ctx, start))(t, "a part of the poll", true)
+	returns(w.Runs.StartRun(ctx, start))(t, "a part of the poll", true)
 	equal(t, "after a part", w.trigger(t, made, "p").NextAt, &claim)
 	start = newFiring(t, made, "p", run.Fire{Was: &claim, Next: &later, State: []byte("all")})
 	start.Run.Trigger.Type = workflow.ServiceTrigger
-	returns(w.StartRun(ctx, start))(t, "the rest of it", true)
+	returns(w.Runs.StartRun(ctx, start))(t, "the rest of it", true)
 	if ended := w.trigger(t, made, "p"); !ended.NextAt.Before(claim) {
 		t.Errorf("it is due at %s, although it was called during the poll", ended.NextAt)
 	}
 	quiet := w.trigger(t, made, "p")
-	returns(w.MoveTrigger(ctx, trigger.Move{Of: quiet, Next: &claim, Claims: true}))(t, "claim", true)
+	returns(w.Triggers.MoveTrigger(ctx, trigger.Move{Of: quiet, Next: &claim, Claims: true}))(t, "claim", true)
 	quiet.NextAt = &claim
-	returns(w.MoveTrigger(ctx, trigger.Move{Of: quiet, Next: &later}))(t, "a poll without a call", true)
+	returns(w.Triggers.MoveTrigger(ctx, trigger.Move{Of: quiet, Next: &later}))(t, "a poll without a call", true)
 	equal(t, "after a poll without a call", w.trigger(t, made, "p").NextAt, &later)
 }

@@ -166,7 +166,7 @@ func testTableFilters(t *testing.T, w *harness) {
 			op.Rows = append(op.Rows, table.ImportRow{RowID: id, Values: values})
 			rows = append(rows, table.Row{ID: id, Values: values})
 		}
-		if _, err := w.ImportRows(ctx, scope, op); err != nil {
+		if _, err := w.Tables.ImportRows(ctx, scope, op); err != nil {
 			rt.Fatal(err)
 		}
 		f := drawFilter(rt, 0)
@@ -181,7 +181,7 @@ func testTableFilters(t *testing.T, w *harness) {
 		var got []string
 		find := table.Find{Filter: text, Sort: sort, Limit: rapid.IntRange(1, 10).Draw(rt, "limit")}
 		for more := true; more; more = find.After != "" {
-			page, err := w.FindRows(ctx, scope, find)
+			page, err := w.Tables.FindRows(ctx, scope, find)
 			if err != nil {
 				rt.Fatalf("%s: %v", text, err)
 			}

@@ -16,7 +16,7 @@ import (
 func CheckTables(t *testing.T, have map[string]map[string]archive.Kind) {
 	t.Helper()
 	listed := map[string]bool{}
-	for _, table := range store.Tables() {
+	for _, table := range store.Exported() {
 		listed[table.Name] = true
 		columns, ok := have[table.Name]
 		if !ok {

@@ -11,7 +11,7 @@ func testTokens(t *testing.T, w *harness) {
 	minute := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	take := func(t *testing.T, ws string, window time.Time, want, limit, granted, left int) {
 		t.Helper()
-		g, l, err := w.TakeTokens(ctx, ws, window, want, limit)
+		g, l, err := w.RateLimits.TakeTokens(ctx, ws, window, want, limit)
 		if err != nil || g != granted || l != left {
 			t.Errorf("take %d of %d: got %d, %d left, %v; want %d, %d left", want, limit, g, l, err, granted, left)
 		}
@@ -46,7 +46,7 @@ func testTokens(t *testing.T, w *harness) {
 	t.Run("is exact under concurrency", func(t *testing.T) {
 		var granted atomic.Int64
 		concurrently(t, 64, func(i int) (bool, error) {
-			n, _, err := w.TakeTokens(ctx, ws, minute.Add(3*time.Hour), 1+i%7, 100)
+			n, _, err := w.RateLimits.TakeTokens(ctx, ws, minute.Add(3*time.Hour), 1+i%7, 100)
 			granted.Add(int64(n))
 			return n > 0, err
 		})
@@ -56,8 +56,8 @@ func testTokens(t *testing.T, w *harness) {
 	t.Run("purges old windows", func(t *testing.T) {
 		const all = `SELECT count(*) FROM rate_windows`
 		before := w.count(t, all)
-		returns(w.PurgeTokens(ctx, minute.Add(time.Minute), 1))(t, "the first of two", true)
-		returns(w.PurgeTokens(ctx, minute.Add(time.Minute), 2))(t, "the second", false)
+		returns(w.RateLimits.PurgeTokens(ctx, minute.Add(time.Minute), 1))(t, "the first of two", true)
+		returns(w.RateLimits.PurgeTokens(ctx, minute.Add(time.Minute), 2))(t, "the second", false)
 		equal(t, "purged windows", before-w.count(t, all), 2)
 		take(t, ws, minute.Add(time.Minute), 1, 10, 0, 0)
 		take(t, ws, minute, 1, 10, 1, 9)

@@ -59,13 +59,13 @@ func testInvalidTexts(t *testing.T, w *harness) {
 	decision.Rev, decision.Steps, decision.Attempts, decision.Logs = 1, []run.Step{step}, []run.Attempt{attempt}, []run.LogLine{line}
 	decision.Finish.Error = step.Error
 	returns(w.Commit(ctx, firstLease(r), r, decision))(t, "commit", true)
-	detail := found(w.Run(ctx, ws.ID, r.ID))(t)
+	detail := found(w.Runs.Run(ctx, ws.ID, r.ID))(t)
 	equal(t, "the error of the run", detail.Error.Message, kept)
 	equal(t, "the error of the step", detail.Steps[0].Error.Message, kept)
-	lines, _, err := w.Logs(ctx, ws.ID, r.ID, "", fullPage)
+	lines, _, err := w.Runs.Logs(ctx, ws.ID, r.ID, "", fullPage)
 	equal(t, "the line", must(lines, err)(t).Items[0].Message, kept)
-	missing(w.Run(ctx, ws.ID, r.ID+"\x00"))(t, "a run with an id that is no text")
-	missing(w.Run(ctx, ws.ID, "\xff"))(t, "a run with an id that is no text")
+	missing(w.Runs.Run(ctx, ws.ID, r.ID+"\x00"))(t, "a run with an id that is no text")
+	missing(w.Runs.Run(ctx, ws.ID, "\xff"))(t, "a run with an id that is no text")
 }
 
 // testTimes checks that times are truncated, not rounded, to microseconds, and
@@ -73,14 +73,14 @@ func testInvalidTexts(t *testing.T, w *harness) {
 func testTimes(t *testing.T, w *harness) {
 	ws := w.workspace(t)
 	last := newKey(ws.ID)
-	returns(w.InsertKey(t.Context(), last, noLimit, newEntry(ws.ID, "x", "x")))(t, "insert", true)
+	returns(w.Workspaces.InsertKey(t.Context(), last, noLimit, newEntry(ws.ID, "x", "x")))(t, "insert", true)
 	zone := time.FixedZone("somewhere", 5*3600+45*60)
 	lane.Check(t, func(rt *rapid.T) {
 		at := time.Unix(rapid.Int64Range(-2_000_000_000, 10_000_000_000).Draw(rt, "s"), rapid.Int64Range(0, 999_999_999).Draw(rt, "ns"))
-		if err := w.TouchKeys(rt.Context(), map[string]time.Time{last.ID: at.In(zone)}); err != nil {
+		if err := w.Workspaces.TouchKeys(rt.Context(), map[string]time.Time{last.ID: at.In(zone)}); err != nil {
 			rt.Fatal(err)
 		}
-		key, err := w.Key(rt.Context(), ws.ID, last.ID)
+		key, err := w.Workspaces.Key(rt.Context(), ws.ID, last.ID)
 		if err != nil || key == nil || key.LastUsedAt == nil {
 			rt.Fatalf("%+v, %v", key, err)
 		}
@@ -97,16 +97,16 @@ func testTexts(t *testing.T, w *harness) {
 		wf.Name, wf.Description, first.CreatedBy = text, &text, text
 		entry := newEntry(ws.ID, "workflow.created", wf.ID)
 		entry.Details = map[string]any{"text": text}
-		returns(w.InsertWorkflow(ctx, wf, first, noLimit, entry))(t, name, true)
-		equal(t, name, found(w.Workflow(ctx, ws.ID, wf.ID))(t), wf)
-		equal(t, name, found(w.Version(ctx, ws.ID, wf.ID, 1))(t), first)
+		returns(w.Workflows.InsertWorkflow(ctx, wf, first, noLimit, entry))(t, name, true)
+		equal(t, name, found(w.Workflows.Workflow(ctx, ws.ID, wf.ID))(t), wf)
+		equal(t, name, found(w.Workflows.Version(ctx, ws.ID, wf.ID, 1))(t), first)
 
 		hook := w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.URL, h.DisabledReason = text, text })
-		equal(t, name, found(w.Webhook(ctx, ws.ID, hook.ID))(t), hook)
+		equal(t, name, found(w.Webhooks.Webhook(ctx, ws.ID, hook.ID))(t), hook)
 		key := newKey(ws.ID)
 		key.Name, key.CreatedBy = text, text
-		returns(w.InsertKey(ctx, key, noLimit, newEntry(ws.ID, "x", text)))(t, name, true)
-		equal(t, name, found(w.Key(ctx, ws.ID, key.ID))(t), key)
+		returns(w.Workspaces.InsertKey(ctx, key, noLimit, newEntry(ws.ID, "x", text)))(t, name, true)
+		equal(t, name, found(w.Workspaces.Key(ctx, ws.ID, key.ID))(t), key)
 
 		r := w.start(t, wf, "node_1")
 		step := newStep("a", 1, run.StepFailed)
@@ -114,7 +114,7 @@ func testTexts(t *testing.T, w *harness) {
 		finish := newFinish(t, r, run.Failed)
 		finish.Steps, finish.Finish.Error = []run.Step{step}, &run.Failure{Code: "code", Message: text}
 		returns(w.Commit(ctx, firstLease(r), r, finish))(t, name, true)
-		detail := found(w.Run(ctx, ws.ID, r.ID))(t)
+		detail := found(w.Runs.Run(ctx, ws.ID, r.ID))(t)
 		equal(t, name, detail.Error, finish.Finish.Error)
 		equal(t, name, detail.Steps, finish.Steps)
 	}
@@ -134,11 +134,11 @@ func testDocuments(t *testing.T, w *harness) {
 	} {
 		start := newStart(t, wf, "node_1")
 		start.Run.Trigger.Payload = json.RawMessage(document)
-		returns(w.StartRun(ctx, start))(t, name, true)
+		returns(w.Runs.StartRun(ctx, start))(t, name, true)
 		step := newStep("a", 1, run.StepSucceeded)
 		step.Input, step.Output = json.RawMessage(document), json.RawMessage(document)
 		returns(w.Commit(ctx, firstLease(start.Run), start.Run, run.Decision{Steps: []run.Step{step}}))(t, name, true)
-		got := found(w.Run(ctx, ws.ID, start.Run.ID))(t)
+		got := found(w.Runs.Run(ctx, ws.ID, start.Run.ID))(t)
 		for what, text := range map[string]json.RawMessage{
 			"payload": got.Trigger.Payload, "input": got.Steps[0].Input, "output": got.Steps[0].Output,
 		} {
@@ -155,9 +155,9 @@ func testEmpty(t *testing.T, w *harness) {
 		made, first := newWorkflow(ws.ID)
 		made.Description, made.Definition, first.Definition = description, workflow.Definition{}, workflow.Definition{}
 		made.Layout = workflow.Layout{}
-		returns(w.InsertWorkflow(ctx, made, first, noLimit, newEntry(ws.ID, "x", "x")))(t, "insert", true)
-		equal(t, "description", found(w.Workflow(ctx, ws.ID, made.ID))(t).Description, description)
-		if layout := found(w.Workflow(ctx, ws.ID, made.ID))(t).Layout; layout == nil {
+		returns(w.Workflows.InsertWorkflow(ctx, made, first, noLimit, newEntry(ws.ID, "x", "x")))(t, "insert", true)
+		equal(t, "description", found(w.Workflows.Workflow(ctx, ws.ID, made.ID))(t).Description, description)
+		if layout := found(w.Workflows.Workflow(ctx, ws.ID, made.ID))(t).Layout; layout == nil {
 			t.Error("an empty layout became nil")
 		}
 	}
@@ -167,7 +167,7 @@ func testEmpty(t *testing.T, w *harness) {
 	none.Input, none.Output = nil, nil
 	some.Input, some.Output = json.RawMessage(`{}`), json.RawMessage(`{}`)
 	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{none, some}}))(t, "commit", true)
-	detail := found(w.Run(ctx, ws.ID, r.ID))(t)
+	detail := found(w.Runs.Run(ctx, ws.ID, r.ID))(t)
 	if got := detail.Steps[0]; got.Input != nil || got.Output != nil || got.Error != nil || got.FinishedAt != nil || got.WakeAt != nil {
 		t.Errorf("NULL became a value: %+v", got)
 	}
@@ -179,7 +179,7 @@ func testEmpty(t *testing.T, w *harness) {
 	// A value can be removed again.
 	some.Output, some.Status = nil, run.StepRunning
 	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{some}}))(t, "commit", true)
-	if got := found(w.Run(ctx, ws.ID, r.ID))(t).Steps[1]; got.Output != nil {
+	if got := found(w.Runs.Run(ctx, ws.ID, r.ID))(t).Steps[1]; got.Output != nil {
 		t.Errorf("the output is still %s", got.Output)
 	}
 }
@@ -189,13 +189,13 @@ func testCase(t *testing.T, w *harness) {
 	upper, lower := newKey(ws.ID), newKey(ws.ID)
 	upper.Lookup, lower.Lookup = "AbCdEfGh", "aBcDeFgH"
 	for _, key := range []auth.Key{upper, lower} {
-		returns(w.InsertKey(ctx, key, noLimit, newEntry(ws.ID, "Made", "Key")))(t, "insert", true)
+		returns(w.Workspaces.InsertKey(ctx, key, noLimit, newEntry(ws.ID, "Made", "Key")))(t, "insert", true)
 	}
 	for _, want := range []auth.Key{upper, lower} {
-		key, _, err := w.KeyByLookup(ctx, want.Lookup)
+		key, _, err := w.Workspaces.KeyByLookup(ctx, want.Lookup)
 		equal(t, "key", found(key, err)(t), want)
 	}
-	key, _, err := w.KeyByLookup(ctx, strings.ToUpper(upper.Lookup))
+	key, _, err := w.Workspaces.KeyByLookup(ctx, strings.ToUpper(upper.Lookup))
 	missing(key, err)(t, "the key of another spelling")
 	equal(t, "audit entries", w.audited(t, ws.ID, "Key"), 2)
 	equal(t, "audit entries of another spelling", w.audited(t, ws.ID, "key"), 0)
@@ -207,14 +207,14 @@ func testNumbers(t *testing.T, w *harness) {
 	change := renamed(made, made.Name)
 	change.Workflow.Revision = 1 << 60
 	change.Workflow.Layout = workflow.Layout{"a": {0.1, -1e6}, "@b": {1e-9, 123456.789}}
-	returns(w.UpdateWorkflow(ctx, change))(t, "update", true)
-	equal(t, "workflow", found(w.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)
-	equal(t, "head", found(w.WorkflowRef(ctx, ws.ID, made.ID))(t).Revision, int64(1<<60))
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "update", true)
+	equal(t, "workflow", found(w.Workflows.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)
+	equal(t, "head", found(w.Runs.WorkflowRef(ctx, ws.ID, made.ID))(t).Revision, int64(1<<60))
 
 	bytes := make([]byte, 256)
 	for i := range bytes {
 		bytes[i] = byte(i)
 	}
 	hook := w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.SealedSecret = bytes })
-	equal(t, "every byte", found(w.Webhook(ctx, ws.ID, hook.ID))(t).SealedSecret, bytes)
+	equal(t, "every byte", found(w.Webhooks.Webhook(ctx, ws.ID, hook.ID))(t).SealedSecret, bytes)
 }

@@ -35,8 +35,8 @@ func testWaiting(t *testing.T, w *harness) {
 	heldBack.Concurrency, heldBack.Run.ConcurrencyKey = &workflow.ConcurrencyLimit{Limit: 1, OnLimit: workflow.Queue}, "=k"
 	first := newStart(t, other, "node_1")
 	first.Concurrency, first.Run.ConcurrencyKey = heldBack.Concurrency, heldBack.Run.ConcurrencyKey
-	returns(w.StartRun(ctx, first))(t, "start", true)
-	returns(w.StartRun(ctx, heldBack))(t, "start", true)
+	returns(w.Runs.StartRun(ctx, first))(t, "start", true)
+	returns(w.Runs.StartRun(ctx, heldBack))(t, "start", true)
 	w.notified.take()
 
 	yes, no := new(true), new(false)
@@ -71,9 +71,9 @@ func testWaiting(t *testing.T, w *harness) {
 		waits.ID:        {Kind: run.ForAnswer, Reason: "waits for an answer", StepID: "ask", Until: &until},
 		heldBack.Run.ID: {Kind: run.ForSlot, Reason: `queued: the concurrency limit of the workflow for key "k" is reached`},
 	})
-	equal(t, "as the run says", found(w.Run(ctx, ws.ID, waits.ID))(t).WaitingFor(), what[waits.ID])
+	equal(t, "as the run says", found(w.Runs.Run(ctx, ws.ID, waits.ID))(t).WaitingFor(), what[waits.ID])
 
-	lease, ok, err := w.Activate(ctx, run.Wake{RunID: waits.ID, Epoch: 1}, "node_2")
+	lease, ok, err := w.Leases.Activate(ctx, run.Wake{RunID: waits.ID, Epoch: 1}, "node_2")
 	returns(ok, err)(t, "activate", true)
 	asks.Status, asks.FinishedAt, asks.WakeAt, asks.Deadline, asks.Reason, asks.Awaits = run.StepSucceeded, new(clock.Now()), nil, nil, "", ""
 	returns(w.Commit(ctx, lease, waits, run.Decision{Steps: []run.Step{asks, newStep("b", 2, run.StepRunning)}, Executing: []string{"b"}}))(t, "go on", true)
@@ -85,7 +85,7 @@ func testWaiting(t *testing.T, w *harness) {
 func (w *harness) waitingFor(t *testing.T, workspaceID string) map[string]*run.Waiting {
 	t.Helper()
 	out := map[string]*run.Waiting{}
-	for _, item := range must(w.AllRuns(t.Context(), workspaceID, run.Filter{}, fullPage))(t).Items {
+	for _, item := range must(w.Runs.AllRuns(t.Context(), workspaceID, run.Filter{}, fullPage))(t).Items {
 		if item.Waiting != nil {
 			out[item.ID] = item.Waiting
 		}
@@ -107,9 +107,9 @@ func testStartedBy(t *testing.T, w *harness) {
 	} {
 		start := newStart(t, wf, "node_1")
 		start.Run.StartedBy, start.Plan = by, auth.Pro
-		returns(w.StartRun(ctx, start))(t, name, true)
-		equal(t, name, found(w.Run(ctx, ws.ID, start.Run.ID))(t).StartedBy, by)
-		equal(t, name+" in a list", must(w.AllRuns(ctx, ws.ID, run.Filter{}, paging.Request{Limit: 1}))(t).Items[0].StartedBy, by)
+		returns(w.Runs.StartRun(ctx, start))(t, name, true)
+		equal(t, name, found(w.Runs.Run(ctx, ws.ID, start.Run.ID))(t).StartedBy, by)
+		equal(t, name+" in a list", must(w.Runs.AllRuns(ctx, ws.ID, run.Filter{}, paging.Request{Limit: 1}))(t).Items[0].StartedBy, by)
 	}
 	w.notified.take()
 }

@@ -31,26 +31,26 @@ func testWebhooks(t *testing.T, w *harness) {
 	wf := w.workflow(t, ws.ID)
 
 	t.Run("read", func(t *testing.T) {
-		empty(w.Webhooks(ctx, ws.ID, fullPage))(t, "a workspace without one")
+		empty(w.Webhooks.Webhooks(ctx, ws.ID, fullPage))(t, "a workspace without one")
 		made := w.webhook(t, ws.ID, func(h *webhook.Webhook) {
 			h.WorkflowID, h.Events, h.Enabled, h.DisabledReason = wf.ID, []event.Type{event.RunFailed}, false, "gone"
 		})
-		equal(t, "webhook", found(w.Webhook(ctx, ws.ID, made.ID))(t), made)
-		missing(w.Webhook(ctx, ws.ID, "wh_none"))(t, "an unknown webhook")
+		equal(t, "webhook", found(w.Webhooks.Webhook(ctx, ws.ID, made.ID))(t), made)
+		missing(w.Webhooks.Webhook(ctx, ws.ID, "wh_none"))(t, "an unknown webhook")
 		equal(t, "audit entries", w.audited(t, ws.ID, made.ID), 1)
 		second, third := w.webhook(t, ws.ID, nil), w.webhook(t, ws.ID, nil)
-		page := must(w.Webhooks(ctx, ws.ID, paging.Request{Limit: 2}))(t)
+		page := must(w.Webhooks.Webhooks(ctx, ws.ID, paging.Request{Limit: 2}))(t)
 		equal(t, "first page", page, paging.Page[webhook.Webhook]{Items: []webhook.Webhook{third, second}, Next: second.ID})
-		page = must(w.Webhooks(ctx, ws.ID, paging.Request{Limit: 2, After: page.Next}))(t)
+		page = must(w.Webhooks.Webhooks(ctx, ws.ID, paging.Request{Limit: 2, After: page.Next}))(t)
 		equal(t, "last page", page, paging.Page[webhook.Webhook]{Items: []webhook.Webhook{made}})
 	})
 
 	t.Run("for an unknown workflow", func(t *testing.T) {
 		hook := newWebhook(ws.ID)
 		hook.WorkflowID = "wf_none"
-		returns(w.InsertWebhook(ctx, hook, noLimit, newEntry(ws.ID, "webhook.created", hook.ID)))(t, "insert", webhook.NoWorkflow)
-		returns(w.InsertWebhook(ctx, hook, 0, newEntry(ws.ID, "webhook.created", hook.ID)))(t, "insert beyond the limit", webhook.NoWorkflow)
-		missing(w.Webhook(ctx, ws.ID, hook.ID))(t, "the webhook")
+		returns(w.Webhooks.InsertWebhook(ctx, hook, noLimit, newEntry(ws.ID, "webhook.created", hook.ID)))(t, "insert", webhook.NoWorkflow)
+		returns(w.Webhooks.InsertWebhook(ctx, hook, 0, newEntry(ws.ID, "webhook.created", hook.ID)))(t, "insert beyond the limit", webhook.NoWorkflow)
+		missing(w.Webhooks.Webhook(ctx, ws.ID, hook.ID))(t, "the webhook")
 		equal(t, "audit entries", w.audited(t, ws.ID, hook.ID), 0)
 	})
 
@@ -61,7 +61,7 @@ func testWebhooks(t *testing.T, w *harness) {
 		won := concurrently(t, 32, func(int) (bool, error) {
 			now := was
 			now.UpdatedAt = was.UpdatedAt.Add(time.Second)
-			outcome, err := w.UpdateWebhook(ctx, now, was.UpdatedAt, newEntry(ws.ID, "webhook.updated", "race"))
+			outcome, err := w.Webhooks.UpdateWebhook(ctx, now, was.UpdatedAt, newEntry(ws.ID, "webhook.updated", "race"))
 			if outcome != webhook.Done && outcome != webhook.Changed {
 				t.Errorf("got %v", outcome)
 			}
@@ -73,15 +73,15 @@ func testWebhooks(t *testing.T, w *harness) {
 
 	t.Run("delete", func(t *testing.T) {
 		made := w.webhook(t, ws.ID, nil)
-		returns(w.DeleteWebhook(ctx, ws.ID, "wh_none", clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "an unknown one", false)
-		returns(w.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "one", true)
-		returns(w.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "again", false)
+		returns(w.Webhooks.DeleteWebhook(ctx, ws.ID, "wh_none", clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "an unknown one", false)
+		returns(w.Webhooks.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "one", true)
+		returns(w.Webhooks.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "again", false)
 		equal(t, "audit entries", w.audited(t, ws.ID, "deletion"), 1)
-		missing(w.Webhook(ctx, ws.ID, made.ID))(t, "the webhook")
+		missing(w.Webhooks.Webhook(ctx, ws.ID, made.ID))(t, "the webhook")
 		now := made
 		now.UpdatedAt = made.UpdatedAt.Add(time.Second)
-		returns(w.UpdateWebhook(ctx, now, made.UpdatedAt, newEntry(ws.ID, "webhook.updated", made.ID)))(t, "update", webhook.Changed)
-		if slices.ContainsFunc(must(w.Webhooks(ctx, ws.ID, fullPage))(t).Items, func(h webhook.Webhook) bool { return h.ID == made.ID }) {
+		returns(w.Webhooks.UpdateWebhook(ctx, now, made.UpdatedAt, newEntry(ws.ID, "webhook.updated", made.ID)))(t, "update", webhook.Changed)
+		if slices.ContainsFunc(must(w.Webhooks.Webhooks(ctx, ws.ID, fullPage))(t).Items, func(h webhook.Webhook) bool { return h.ID == made.ID }) {
 			t.Error("the webhook is still listed")
 		}
 	})
@@ -95,21 +95,21 @@ func testWebhookUpdate(t *testing.T, w *harness, workflowID, workspaceID string)
 	now.Enabled, now.DisabledReason, now.UpdatedAt = false, "it answered 410", made.UpdatedAt.Add(time.Microsecond)
 	entry := newEntry(workspaceID, "webhook.updated", "update")
 
-	returns(w.UpdateWebhook(ctx, now, made.UpdatedAt.Add(time.Second), entry))(t, "a stale update", webhook.Changed)
+	returns(w.Webhooks.UpdateWebhook(ctx, now, made.UpdatedAt.Add(time.Second), entry))(t, "a stale update", webhook.Changed)
 	foreign := now
 	foreign.WorkflowID = "wf_none"
-	returns(w.UpdateWebhook(ctx, foreign, made.UpdatedAt, entry))(t, "for an unknown workflow", webhook.NoWorkflow)
-	equal(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), made)
+	returns(w.Webhooks.UpdateWebhook(ctx, foreign, made.UpdatedAt, entry))(t, "for an unknown workflow", webhook.NoWorkflow)
+	equal(t, "webhook", found(w.Webhooks.Webhook(ctx, workspaceID, made.ID))(t), made)
 	equal(t, "audit entries", w.audited(t, workspaceID, "update"), 0)
 
-	returns(w.UpdateWebhook(ctx, now, made.UpdatedAt, entry))(t, "an update", webhook.Done)
-	equal(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), now)
+	returns(w.Webhooks.UpdateWebhook(ctx, now, made.UpdatedAt, entry))(t, "an update", webhook.Done)
+	equal(t, "webhook", found(w.Webhooks.Webhook(ctx, workspaceID, made.ID))(t), now)
 	equal(t, "audit entries", w.audited(t, workspaceID, "update"), 1)
 
 	last := now
 	last.WorkflowID, last.UpdatedAt = "", now.UpdatedAt.Add(time.Microsecond)
-	returns(w.UpdateWebhook(ctx, last, now.UpdatedAt, newEntry(workspaceID, "webhook.updated", "update")))(t, "to all workflows", webhook.Done)
-	equal(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), last)
+	returns(w.Webhooks.UpdateWebhook(ctx, last, now.UpdatedAt, newEntry(workspaceID, "webhook.updated", "update")))(t, "to all workflows", webhook.Done)
+	equal(t, "webhook", found(w.Webhooks.Webhook(ctx, workspaceID, made.ID))(t), last)
 }
 
 func testDeliveries(t *testing.T, w *harness) {
@@ -123,42 +123,42 @@ func testDeliveries(t *testing.T, w *harness) {
 	w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.WorkflowID = other.ID })
 	w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.Enabled = false })
 	deleted := w.webhook(t, ws.ID, nil)
-	returns(w.DeleteWebhook(ctx, ws.ID, deleted.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", deleted.ID)))(t, "delete", true)
+	returns(w.Webhooks.DeleteWebhook(ctx, ws.ID, deleted.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", deleted.ID)))(t, "delete", true)
 	w.webhook(t, w.workspace(t).ID, nil)
 
 	t.Run("go to subscribers of the event", func(t *testing.T) {
 		start := newStart(t, wf, "node_1")
-		returns(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 		equal(t, "of the start", w.deliveries(t, start.Event.ID), []string{all.ID, onStart.ID, own.ID})
 		finish := newFinish(t, start.Run, run.Succeeded)
 		returns(w.Commit(ctx, firstLease(start.Run), start.Run, finish))(t, "finish", true)
 		equal(t, "of the end", w.deliveries(t, finish.Finish.Event.ID), []string{all.ID, onEnd.ID, own.ID})
 		cancelled := w.start(t, wf, "node_1")
 		cancel := newCancellation(t, cancelled)
-		returns(w.CancelRun(ctx, cancel))(t, "cancel", true)
+		returns(w.Runs.CancelRun(ctx, cancel))(t, "cancel", true)
 		equal(t, "of the cancellation", w.deliveries(t, w.eventOf(t, cancelled.ID, event.RunCancelled)), []string{all.ID, own.ID})
 		change := activated(t, wf)
-		returns(w.UpdateWorkflow(ctx, change))(t, "activate", true)
+		returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "activate", true)
 		equal(t, "of the activation", w.deliveries(t, change.Events[0].ID), []string{all.ID, own.ID})
 	})
 
 	t.Run("contain the event unchanged", func(t *testing.T) {
 		start := newStart(t, other, "node_1")
-		returns(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 		checkStored(t, w, start.Event, all.ID)
 	})
 
 	t.Run("are determined at the commit", func(t *testing.T) {
 		start := newStart(t, other, "node_1")
-		returns(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 		before := w.deliveries(t, start.Event.ID)
 		late := w.webhook(t, ws.ID, nil)
 		off := late
 		off.Enabled, off.UpdatedAt = false, late.UpdatedAt.Add(time.Second)
 		equal(t, "after a webhook was added", w.deliveries(t, start.Event.ID), before)
-		returns(w.UpdateWebhook(ctx, off, late.UpdatedAt, newEntry(ws.ID, "webhook.updated", late.ID)))(t, "disable", webhook.Done)
+		returns(w.Webhooks.UpdateWebhook(ctx, off, late.UpdatedAt, newEntry(ws.ID, "webhook.updated", late.ID)))(t, "disable", webhook.Done)
 		next := newStart(t, other, "node_1")
-		returns(w.StartRun(ctx, next))(t, "start", true)
+		returns(w.Runs.StartRun(ctx, next))(t, "start", true)
 		equal(t, "while it is disabled", w.deliveries(t, next.Event.ID), before)
 	})
 
@@ -176,12 +176,12 @@ func testDeliveriesEnd(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, ws := t.Context(), wf.WorkspaceID
 	hook := w.webhook(t, ws, nil)
 	start := newStart(t, wf, "node_1")
-	returns(w.StartRun(ctx, start))(t, "start", true)
+	returns(w.Runs.StartRun(ctx, start))(t, "start", true)
 	sent := newStart(t, wf, "node_1")
-	returns(w.StartRun(ctx, sent))(t, "start", true)
+	returns(w.Runs.StartRun(ctx, sent))(t, "start", true)
 	w.exec(t, `UPDATE deliveries SET status = 'delivered', next_at = NULL WHERE event_id = $1`, sent.Event.ID)
 	before := w.deliveries(t, start.Event.ID)
-	returns(w.DeleteWebhook(ctx, ws, hook.ID, clock.Now(), newEntry(ws, "webhook.deleted", hook.ID)))(t, "delete", true)
+	returns(w.Webhooks.DeleteWebhook(ctx, ws, hook.ID, clock.Now(), newEntry(ws, "webhook.deleted", hook.ID)))(t, "delete", true)
 	equal(t, "of others", w.deliveries(t, start.Event.ID), slices.DeleteFunc(before, func(id string) bool { return id == hook.ID }))
 	if !slices.Contains(w.deliveries(t, sent.Event.ID), hook.ID) {
 		t.Error("the log of sent deliveries is missing")

@@ -31,11 +31,14 @@ func insertDraft(tx *transaction, runID string, draft workflow.Unsaved) error {
 		runID, string(definition), string(pinned), files, pinnedFiles, draft.Definition.Level)
 }
 
+// definitionReader reads what runs execute, for runs and for workflows.
+type definitionReader struct{ db *DB }
+
 // Draft reads the definition that the run of a draft executes. It returns nil if
 // the run does not exist or executes a version.
-func (s *Store) Draft(ctx context.Context, runID string) (*workflow.Unsaved, error) {
+func (s definitionReader) Draft(ctx context.Context, runID string) (*workflow.Unsaved, error) {
 	var found *workflow.Unsaved
-	err := s.read(ctx, func(c database.Conn) (err error) {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		var files filePointers
 		found, err = database.One(c, `SELECT definition, pinned, files, pinned_files, level FROM run_drafts WHERE run_id = $1`, []any{runID},
 			func(r database.Row) (workflow.Unsaved, error) { return scanDraft(r, &files) })
@@ -66,4 +69,26 @@ func scanDraft(r database.Row, files *filePointers) (workflow.Unsaved, error) {
 	var err error
 	draft.Definition, err = workflow.ParseStored(definition, level)
 	return draft, err
+}
+
+// Definition reads the version that a run is pinned to. It returns nil if that
+// does not exist.
+func (s definitionReader) Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error) {
+	var found *workflow.Definition
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
+		var files filePointers
+		found, err = database.One(c, `SELECT definition, files, level FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
+			[]any{workflowID, version}, func(r database.Row) (workflow.Definition, error) {
+				definition, level := []byte(nil), 0
+				if err := r.Scan(&definition, (*[]byte)(&files), &level); err != nil {
+					return workflow.Definition{}, err
+				}
+				return workflow.ParseStored(definition, level)
+			})
+		if err != nil || found == nil {
+			return err
+		}
+		return files.readFiles(c, found)
+	})
+	return found, err
 }

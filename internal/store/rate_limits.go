@@ -7,13 +7,16 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 )
 
+// RateLimits implements ratelimit.TokenStore.
+type RateLimits struct{ db *DB }
+
 // TakeTokens implements ratelimit.TokenStore. It is a single conditional write: a
 // concurrent caller blocks on the row and then sees what the first one took.
-func (s *Store) TakeTokens(ctx context.Context, workspaceID string, window time.Time, want, limit int) (granted, left int, err error) {
+func (s RateLimits) TakeTokens(ctx context.Context, workspaceID string, window time.Time, want, limit int) (granted, left int, err error) {
 	if want <= 0 || limit <= 0 {
 		return 0, max(0, limit), nil
 	}
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.db.write(ctx, func(tx *transaction) error {
 		granted, left = 0, 0 // no row means that nothing is left
 		return tx.Query(`INSERT INTO rate_windows (window_start, workspace_id, taken, granted) VALUES ($1, $2, $3, $3)
 			ON CONFLICT (window_start, workspace_id) DO UPDATE SET
@@ -31,9 +34,9 @@ func (s *Store) TakeTokens(ctx context.Context, workspaceID string, window time.
 
 // PurgeTokens deletes up to limit windows that began before the given time. It
 // returns true if there may be more.
-func (s *Store) PurgeTokens(ctx context.Context, before time.Time, limit int) (bool, error) {
+func (s RateLimits) PurgeTokens(ctx context.Context, before time.Time, limit int) (bool, error) {
 	more := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.db.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`DELETE FROM rate_windows WHERE (window_start, workspace_id) IN
 			(SELECT window_start, workspace_id FROM rate_windows WHERE window_start < $1 LIMIT $2)`, before, limit)
 		more = n == int64(limit)
