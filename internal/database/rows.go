@@ -56,6 +56,15 @@ func NotIn(statement, column string, values []string, args []any) (string, []any
 	return statement + ` AND ` + column + ` NOT IN (` + strings.Join(placeholders, `, `) + `)`, args
 }
 
+// Placeholders returns the parameters of a list in a statement, from a number on.
+func Placeholders(from, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = "$" + strconv.Itoa(from+i)
+	}
+	return strings.Join(list, ", ")
+}
+
 // OrNil stores "" as NULL.
 func OrNil(text string) any {
 	if text == "" {

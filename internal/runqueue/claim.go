@@ -88,8 +88,8 @@ func (c *Cluster) AdmitThrottled(ctx context.Context, workspaceID string) (bool,
 			return nil
 		}
 		// Runs that are being cancelled or answered are skipped.
-		waiting, err := database.List(tx, SelectWake+`WHERE run_queue.workspace_id = $1 AND run_queue.throttled ORDER BY run_queue.wake_at, run_queue.run_id
-			LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`, []any{workspaceID, free}, ScanWake)
+		waiting, err := database.List(tx, selectWake+`WHERE run_queue.workspace_id = $1 AND run_queue.throttled ORDER BY run_queue.wake_at, run_queue.run_id
+			LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`, []any{workspaceID, free}, scanWake)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (c *Cluster) TakeOver(ctx context.Context, node string, died bool) (count i
 		wakes, err := database.List(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, `+blame+`executing = NULL, wake_at = COALESCE(wake_at, $3)
 			FROM workspaces s WHERE s.id = run_queue.workspace_id
 			AND run_id IN (SELECT run_id FROM run_queue WHERE node = $1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead) ORDER BY run_id LIMIT $2 FOR UPDATE)
-			RETURNING `+wakeFields, []any{node, takeoverBatch, clock.Steady()}, ScanWake)
+			RETURNING `+wakeFields, []any{node, takeoverBatch, clock.Steady()}, scanWake)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (c *Cluster) Requeue(ctx context.Context, runs []run.Wake) error {
 			for _, r := range some {
 				found, err := database.One(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, wake_at = COALESCE(wake_at, $1)
 					FROM workspaces s WHERE s.id = run_queue.workspace_id AND run_id = $2 AND epoch = $3 AND node = $4
-					RETURNING `+wakeFields, []any{now, r.RunID, r.Epoch, c.Node}, ScanWake)
+					RETURNING `+wakeFields, []any{now, r.RunID, r.Epoch, c.Node}, scanWake)
 				if err != nil {
 					return err
 				}

@@ -62,15 +62,15 @@ const shortWait = 10 * time.Second
 // Begin implements Queue.
 func (c *Cluster) Begin(tx Tx) Transaction { return &clusterTransaction{Tx: tx, queue: c} }
 
-// OwnedByNode matches runs that a node owns. It is not written as IS NOT NULL: if
+// ownedByNode matches runs that a node owns. It is not written as IS NOT NULL: if
 // the queue was empty at the last ANALYZE, PostgreSQL would then look for the run
 // among all owned runs, including dead rows.
-const OwnedByNode = ` AND COALESCE(node, '') <> ''`
+const ownedByNode = ` AND COALESCE(node, '') <> ''`
 
 // Fence implements Queue. The holder of a lease has a slot, so a caller that missed
 // the response to a release cannot release the run twice.
 func (c *Cluster) Fence(lease run.Lease, d run.Decision) database.Statement {
-	return fence(lease, d, `slot = false, `, NotDeleted+` AND slot`+OwnedByNode)
+	return fence(lease, d, `slot = false, `, NotDeleted+` AND slot`+ownedByNode)
 }
 
 // InsertsAlone implements Queue. A run without a node needs a job.

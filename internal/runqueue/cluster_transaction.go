@@ -153,7 +153,7 @@ func (t *clusterTransaction) Enqueue(ctx context.Context) error {
 
 // passOn moves a run that no node executes to its next state.
 func (t *clusterTransaction) passOn(runID string) error {
-	found, err := database.One(t, SelectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.throttled`+NotDeleted, []any{runID}, ScanWake)
+	found, err := database.One(t, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.throttled`+NotDeleted, []any{runID}, scanWake)
 	if err != nil || found == nil { // nil: it already has a job or is throttled
 		return err
 	}

@@ -73,7 +73,7 @@ func (t localTransaction) Release(run.Run) {}
 
 // Wake implements Transaction.
 func (t localTransaction) Wake(runID string) error {
-	wake, err := database.One(t.tx, SelectWake+`WHERE run_queue.run_id = $1`, []any{runID}, ScanWake)
+	wake, err := database.One(t.tx, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
 	if err == nil && wake != nil {
 		t.tx.AfterCommit(func() { t.queue.wake(*wake) })
 	}

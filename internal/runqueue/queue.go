@@ -1,7 +1,7 @@
 // Package runqueue is the queue of runs: which runs have work to do, which node
 // executes each of them, and how many runs of a workspace are executed at a time.
-// Its tables are run_queue and workspace_load, and its statements are part of the
-// store's transactions. Local is the queue of a single process, Cluster that of one
+// It owns the tables run_queue and workspace_load: the store calls its functions in its
+// own transactions, and only lists of runs join run_queue there. Local is the queue of a single process, Cluster that of one
 // of several nodes which share a database.
 package runqueue
 

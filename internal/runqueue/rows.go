@@ -18,12 +18,12 @@ func UseIndex(column string) string { return ` AND ` + column + ` <> ''` }
 const (
 	wakeFields  = `run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, run_queue.level, s.plan`
 	wakeColumns = wakeFields + ` FROM run_queue JOIN workspaces s ON s.id = run_queue.workspace_id`
-	// SelectWake selects wake-ups, for ScanWake.
-	SelectWake = `SELECT ` + wakeColumns + ` `
+	// selectWake selects wake-ups, for scanWake.
+	selectWake = `SELECT ` + wakeColumns + ` `
 )
 
-// ScanWake reads a row of SelectWake.
-func ScanWake(r database.Row) (w run.Wake, err error) {
+// scanWake reads a row of selectWake.
+func scanWake(r database.Row) (w run.Wake, err error) {
 	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, &w.Level, (*string)(&w.Plan))
 	return w, err
 }

@@ -52,8 +52,8 @@ func (c *Cluster) Sweep(ctx context.Context) (found int, more bool, waiting []st
 // findImported lists runs that came with an import, whether they are due or not,
 // and clears their mark.
 func (c *Cluster) findImported(ctx context.Context, tx *clusterTransaction) ([]run.Wake, error) {
-	wakes, err := database.List(tx, SelectWake+`WHERE run_queue.orphaned AND run_queue.node IS NULL AND NOT run_queue.throttled AND run_queue.admitted`+NotDeleted+`
-		LIMIT $1 FOR UPDATE OF run_queue SKIP LOCKED`, []any{takeoverBatch}, ScanWake)
+	wakes, err := database.List(tx, selectWake+`WHERE run_queue.orphaned AND run_queue.node IS NULL AND NOT run_queue.throttled AND run_queue.admitted`+NotDeleted+`
+		LIMIT $1 FOR UPDATE OF run_queue SKIP LOCKED`, []any{takeoverBatch}, scanWake)
 	if err != nil || len(wakes) == 0 {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (c *Cluster) findLost(ctx context.Context, tx *clusterTransaction, from *ov
 			continue
 		}
 		// A run that was claimed meanwhile has no time any more, or a later one.
-		wake, err := database.One(tx, SelectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.throttled AND run_queue.admitted`+NotDeleted+
-			` FOR UPDATE OF run_queue SKIP LOCKED`, []any{l.runID}, ScanWake)
+		wake, err := database.One(tx, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.throttled AND run_queue.admitted`+NotDeleted+
+			` FOR UPDATE OF run_queue SKIP LOCKED`, []any{l.runID}, scanWake)
 		if err != nil {
 			return nil, nil, err
 		}

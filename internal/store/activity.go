@@ -36,7 +36,7 @@ func (s Workflows) Activities(ctx context.Context, workspaceID string, ids []str
 // ids of the workflows.
 func loadTriggers(c database.Conn, found map[string]workflow.Activity, args []any) error {
 	return c.Query(`SELECT workflow_id, trigger_id, type, next_at FROM triggers
-		WHERE workflow_id IN (`+placeholders(2, len(args)-1)+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r database.Row) error {
+		WHERE workflow_id IN (`+database.Placeholders(2, len(args)-1)+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r database.Row) error {
 		var (
 			id, triggerID, kind string
 			nextAt              *time.Time

@@ -20,7 +20,7 @@ func (s Runs) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 	}
 	answered := false
 	err := s.db.write(ctx, func(tx *transaction) error {
-		if _, err := lockRun(tx, a.RunID); err != nil {
+		if _, err := runqueue.Lock(tx, a.RunID); err != nil {
 			return err
 		}
 		open, err := database.Number(tx, `SELECT count(*) FROM steps JOIN runs r ON r.id = steps.run_id
@@ -44,8 +44,8 @@ func (s Runs) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 // misses the other's write.
 func (s Runs) answerEarly(ctx context.Context, a run.Answer) (answered bool, err error) {
 	err = s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1 AND workspace_id = $2`+runqueue.NotDeleted, a.RunID, a.WorkspaceID)
-		if answered = false; err != nil || n == 0 {
+		running, err := runqueue.LockIn(tx, a.WorkspaceID, a.RunID)
+		if answered = false; err != nil || !running {
 			return err
 		}
 		begun, err := database.Number(tx, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2`, a.RunID, a.StepID)
@@ -57,6 +57,7 @@ func (s Runs) answerEarly(ctx context.Context, a run.Answer) (answered bool, err
 		} else {
 			// Repeating the same answer succeeds: the sender may have missed the
 			// response.
+			var n int64
 			n, err = tx.Exec(`INSERT INTO early_answers (run_id, path, value) VALUES ($1, $2, $3)
 				ON CONFLICT (run_id, path) DO UPDATE SET value = excluded.value WHERE early_answers.value = excluded.value`,
 				a.RunID, a.StepID, string(a.Value))
@@ -89,8 +90,7 @@ func applyEarlyAnswer(tx *transaction, runID string, step run.Step, released boo
 		tx.AfterCommit(func() { tx.db.notify.AnswerArrived(runID) })
 		return nil
 	}
-	err = tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, clock.Past(step.StartedAt), runID)
-	return err
+	return runqueue.SetWakeAt(tx, runID, clock.Past(step.StartedAt))
 }
 
 // RunOwner implements run.LinkStore.
@@ -128,7 +128,7 @@ func (s Runs) LinkedStep(ctx context.Context, workspaceID, runID, path string) (
 // storeAnswer stores a value for a step that is open and has no answer yet. It
 // notifies the node that executes the run; if there is none, it wakes the run.
 func storeAnswer(tx *transaction, runID, path string, value []byte, at time.Time) (bool, error) {
-	if running, err := lockRun(tx, runID); err != nil || !running {
+	if running, err := runqueue.Lock(tx, runID); err != nil || !running {
 		return false, err
 	}
 	n, err := tx.Exec(`UPDATE steps SET answer = $1 WHERE run_id = $2 AND path = $3 AND status IN ('running', 'waiting') AND answer IS NULL`,
@@ -141,35 +141,23 @@ func storeAnswer(tx *transaction, runID, path string, value []byte, at time.Time
 
 // announceAnswer makes a run check for new answers at a steady time.
 func announceAnswer(tx *transaction, runID string, at time.Time) error {
-	if err := tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND admitted`, at, runID); err != nil {
-		return err
-	}
-	owned, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1`+runqueue.OwnedByNode, runID)
+	owned, err := runqueue.NoteAnswer(tx, runID, at)
 	if err != nil {
 		return err
 	}
-	if owned == 1 {
+	if owned {
 		tx.AfterCommit(func() { tx.db.notify.AnswerArrived(runID) })
 		return nil
 	}
 	return tx.queue.Wake(runID)
 }
 
-// Approvals implements run.Store. Only unfinished runs have waiting steps, so
-// they are read from the queue.
+// Approvals implements run.Store.
 func (s Runs) Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[run.Approval], error) {
 	runID, path, _ := strings.Cut(page.After, "/")
 	var found []run.Approval
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, COALESCE(s.deadline, s.wake_at)
-			FROM run_queue q JOIN steps s ON s.run_id = q.run_id JOIN workflows w ON w.id = q.workflow_id AND w.deleted_at IS NULL
-			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
-			AND s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL ORDER BY q.run_id DESC, s.path LIMIT $4`,
-			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r database.Row) (a run.Approval, err error) {
-				err = r.Scan(&a.RunID, &a.StepID, &a.WorkflowID, &a.WorkflowName, &a.StepName, (*[]byte)(&a.Input), &a.Since, &a.Until)
-				a.Until = clock.WallPtr(a.Until)
-				return a, err
-			})
+		found, err = runqueue.Approvals(c, workspaceID, before(runID), path, page.Limit+1)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(a run.Approval) string { return a.RunID + "/" + a.StepID }), err

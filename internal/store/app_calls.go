@@ -41,7 +41,7 @@ func (s Subscriptions) CalledAccounts(ctx context.Context, hook, app string, acc
 		args = append(args, Text(account))
 	}
 	err = s.db.read(ctx, func(c database.Conn) error {
-		called, err = database.List(c, `SELECT DISTINCT c.account_id`+fromApp+` AND c.account_id IN (`+placeholders(3, len(accounts))+`)
+		called, err = database.List(c, `SELECT DISTINCT c.account_id`+fromApp+` AND c.account_id IN (`+database.Placeholders(3, len(accounts))+`)
 			AND EXISTS (SELECT 1 FROM triggers t WHERE t.subscription = s.target AND t.workspace_id = s.workspace_id AND t.active)`, args, scanText)
 		return err
 	})

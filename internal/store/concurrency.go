@@ -3,7 +3,6 @@ package store
 import (
 	"time"
 
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
@@ -32,15 +31,20 @@ func cancelOldest(tx *transaction, r run.Run, count int) error {
 	if count == 0 {
 		return nil
 	}
-	oldest, err := database.List(tx, selectRun+`JOIN run_queue q ON q.run_id = r.id
-		WHERE q.workflow_id = $1 AND q.concurrency_key = $2 AND q.admitted = $3 ORDER BY q.run_id LIMIT $4`,
-		[]any{r.WorkflowID, r.ConcurrencyKey, true, count}, scanRun)
+	oldest, err := runqueue.OldestAdmitted(tx, r.WorkflowID, r.ConcurrencyKey, count)
 	if err != nil {
 		return err
 	}
-	for _, old := range oldest {
+	for _, id := range oldest {
+		old, err := database.One(tx, selectRun+`WHERE r.id = $1`, []any{id}, scanRun)
+		if err != nil {
+			return err
+		}
+		if old == nil { // its workflow was deleted
+			continue
+		}
 		old.ConcurrencyKey = ""
-		if _, err := cancelRun(tx, old, r.StartedAt); err != nil {
+		if _, err := cancelRun(tx, *old, r.StartedAt); err != nil {
 			return err
 		}
 	}
@@ -54,10 +58,14 @@ type slotRows struct {
 }
 
 // Admitted implements run.Slots.
-func (r slotRows) Admitted() (int, error) { return countRuns(r.tx, r.run, true) }
+func (r slotRows) Admitted() (int, error) { return r.count(true) }
 
 // Queued implements run.Slots.
-func (r slotRows) Queued() (int, error) { return countRuns(r.tx, r.run, false) }
+func (r slotRows) Queued() (int, error) { return r.count(false) }
+
+func (r slotRows) count(admitted bool) (int, error) {
+	return runqueue.CountByKey(r.tx, r.run.WorkflowID, r.run.ConcurrencyKey, admitted)
+}
 
 // Ancestor implements run.Slots.
 func (r slotRows) Ancestor(runID string) (*run.Run, error) {
@@ -68,13 +76,6 @@ func (r slotRows) Ancestor(runID string) (*run.Run, error) {
 	return &found.Run, nil
 }
 
-// countRuns counts the runs that hold a slot for the run's concurrency key, or
-// wait for one. The condition on turn is written as a comparison so that the
-// index applies.
-func countRuns(tx *transaction, r run.Run, admitted bool) (int, error) {
-	return database.Number(tx, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND concurrency_key = $2 AND admitted = $3`, r.WorkflowID, r.ConcurrencyKey, admitted)
-}
-
 // passSlot passes the slot of a run that has ended to the queued runs, in the
 // order in which they started.
 func passSlot(tx *transaction, r run.Run, at time.Time) error {
@@ -82,30 +83,19 @@ func passSlot(tx *transaction, r run.Run, at time.Time) error {
 		return err
 	}
 	for {
-		next, err := database.One(tx, `SELECT run_id, concurrency_limit FROM run_queue
-			WHERE workflow_id = $1 AND concurrency_key = $2 AND admitted = $3`+runqueue.NotDeleted+` ORDER BY run_id LIMIT 1`,
-			[]any{r.WorkflowID, r.ConcurrencyKey, false}, func(r database.Row) (w queuedRun, err error) {
-				err = r.Scan(&w.runID, &w.limit)
-				return w, err
-			})
+		next, err := runqueue.NextQueued(tx, r.WorkflowID, r.ConcurrencyKey)
 		if err != nil || next == nil {
 			return err
 		}
-		inUse, err := countRuns(tx, r, true)
-		if err != nil || inUse >= next.limit {
+		inUse, err := runqueue.CountByKey(tx, r.WorkflowID, r.ConcurrencyKey, true)
+		if err != nil || inUse >= next.Limit {
 			return err
 		}
-		if err := tx.Do(`UPDATE run_queue SET admitted = $1, wake_at = $2 WHERE run_id = $3`, true, clock.Past(at), next.runID); err != nil {
+		if err := runqueue.Admit(tx, next.RunID, at); err != nil {
 			return err
 		}
-		if err := tx.queue.Wake(next.runID); err != nil {
+		if err := tx.queue.Wake(next.RunID); err != nil {
 			return err
 		}
 	}
-}
-
-// queuedRun is a run that waits for a slot under its concurrency limit.
-type queuedRun struct {
-	runID string
-	limit int
 }

@@ -114,7 +114,7 @@ func lockConnections(tx *transaction, workspaceID string, names []string) (exist
 		}
 		args = append(args, name)
 	}
-	list := placeholders(2, len(names))
+	list := database.Placeholders(2, len(names))
 	n, err := database.Number(tx, `SELECT (SELECT count(*) FROM connections WHERE workspace_id = $1 AND name IN (`+list+`))
 		+ (SELECT count(*) FROM connection_aliases WHERE workspace_id = $1 AND name IN (`+list+`))`, args...)
 	return n == len(names), err

@@ -51,7 +51,7 @@ func earlierNames(c database.Conn, workspaceID string, names []string) (map[stri
 		args = append(args, name)
 	}
 	err := c.Query(`SELECT c.name, a.name FROM connections c JOIN connection_aliases a ON a.connection_id = c.id AND a.workspace_id = c.workspace_id
-		WHERE c.workspace_id = $1 AND c.name IN (`+placeholders(2, len(names))+`) ORDER BY a.name`, args, func(r database.Row) error {
+		WHERE c.workspace_id = $1 AND c.name IN (`+database.Placeholders(2, len(names))+`) ORDER BY a.name`, args, func(r database.Row) error {
 		var name, alias string
 		err := r.Scan(&name, &alias)
 		aliases[name] = append(aliases[name], alias)
@@ -70,18 +70,11 @@ func waitingRuns(c database.Conn, workspaceID string, names []string, aliases ma
 			all = append(all, name)
 		}
 	}
-	err := c.Query(`SELECT s.awaits, count(DISTINCT q.run_id) FROM run_queue q JOIN steps s ON s.run_id = q.run_id
-		WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits IN (`+placeholders(2, len(all))+`) GROUP BY s.awaits`,
-		append([]any{workspaceID}, awaitsConnections(all)...), func(r database.Row) error {
-			var awaits string
-			var runs int
-			if err := r.Scan(&awaits, &runs); err != nil {
-				return err
-			}
-			name, _ := action.Awaits(awaits).Connection()
-			waiting[present[name]] += runs
-			return nil
-		})
+	found, err := runqueue.CountAwaiting(c, workspaceID, awaitsConnections(all))
+	for awaits, runs := range found {
+		name, _ := action.Awaits(awaits).Connection()
+		waiting[present[name]] += runs
+	}
 	return waiting, err
 }
 
@@ -100,7 +93,7 @@ func connectionUsers(c database.Conn, workspaceID string, names []string, aliase
 			SELECT u.connection, w.id, w.name, w.state = 'active' AS active,
 				row_number() OVER (PARTITION BY u.connection ORDER BY CASE w.state WHEN 'active' THEN 0 ELSE 1 END, w.name, w.id) AS place
 			FROM connection_users u JOIN workflows w ON w.id = u.workflow_id AND w.workspace_id = u.workspace_id AND w.deleted_at IS NULL
-			WHERE u.workspace_id = $1 AND u.connection IN (`+placeholders(3, len(present))+`)) AS users
+			WHERE u.workspace_id = $1 AND u.connection IN (`+database.Placeholders(3, len(present))+`)) AS users
 		WHERE place <= $2 ORDER BY connection, place`, args, func(r database.Row) error {
 		var name string
 		var user connection.User

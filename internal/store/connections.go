@@ -298,22 +298,20 @@ func (s Connections) WakeSteps(ctx context.Context, workspaceID, name string, at
 			return err
 		}
 		awaits := awaitsConnections(names)
-		waiting, err := database.List(tx, `SELECT DISTINCT q.run_id FROM run_queue q JOIN steps s ON s.run_id = q.run_id
-			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits IN (`+placeholders(4, len(awaits))+`) AND s.wake_at > $2
-			ORDER BY q.run_id LIMIT $3`, append([]any{workspaceID, at, wakeBatch}, awaits...), scanText)
+		waiting, err := runqueue.Awaiting(tx, workspaceID, awaits, at, wakeBatch)
 		more = len(waiting) == wakeBatch
 		if err != nil {
 			return err
 		}
 		for _, runID := range waiting {
-			running, err := lockRun(tx, runID)
+			running, err := runqueue.Lock(tx, runID)
 			if err != nil {
 				return err
 			}
 			if !running { // it ended in the meantime
 				continue
 			}
-			if err := tx.Do(`UPDATE steps SET wake_at = $1 WHERE run_id = $2 AND status = 'waiting' AND awaits IN (`+placeholders(3, len(awaits))+`)`,
+			if err := tx.Do(`UPDATE steps SET wake_at = $1 WHERE run_id = $2 AND status = 'waiting' AND awaits IN (`+database.Placeholders(3, len(awaits))+`)`,
 				append([]any{at, runID}, awaits...)...); err != nil {
 				return err
 			}

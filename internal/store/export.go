@@ -88,7 +88,7 @@ func exportTable(ctx context.Context, c database.Conn, t Table, to *archive.Writ
 func (t Table) pageQueries() (first, rest string) {
 	head := `SELECT ` + t.columnList() + ` FROM ` + t.Name
 	tail := ` ORDER BY ` + sqlList(t.Key) + ` LIMIT $1`
-	return head + tail, head + ` WHERE (` + sqlList(t.Key) + `) > (` + placeholders(2, len(strings.Fields(t.Key))) + `)` + tail
+	return head + tail, head + ` WHERE (` + sqlList(t.Key) + `) > (` + database.Placeholders(2, len(strings.Fields(t.Key))) + `)` + tail
 }
 
 // rowBuffer holds one row of a table.

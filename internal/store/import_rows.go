@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/database"
@@ -86,7 +85,7 @@ func (m *importer) write(ctx context.Context, t Table, rows [][]any) error {
 		}
 		key := newRowBuffer(t).keyColumns[0]
 		for _, row := range rows {
-			if err := releaseImportedRun(c, row[key], m.now); err != nil {
+			if err := runqueue.ReleaseImported(c, row[key], m.now); err != nil {
 				return err
 			}
 		}
@@ -141,17 +140,4 @@ func separator(row, column int) string {
 		return `), (`
 	}
 	return `(`
-}
-
-// releaseImportedRun takes a run from the node that owned it in the exporting
-// installation. As after a restart, steps in flight count as a crash and any node
-// may claim the run. The new epoch keeps the previous owner from writing.
-func releaseImportedRun(c database.Conn, runID any, now time.Time) error {
-	if err := c.Do(`UPDATE run_queue SET epoch = epoch + 1 WHERE run_id = $1`, runID); err != nil {
-		return err
-	}
-	if err := c.Do(blame+` AND run_id = $2`, "", runID); err != nil {
-		return err
-	}
-	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 + COALESCE((SELECT max(correction) FROM service_clock), 0) WHERE run_id = $2`+runqueue.OwnedByNode, now, runID)
 }

@@ -36,10 +36,7 @@ func (s Leases) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 			database.Collect(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
 			database.Collect(&snapshot.Steps, selectStep+whereRun, []any{runID}, scanStep),
 			database.Collect(&snapshot.Chunks, `SELECT path, number, data FROM step_chunks WHERE run_id = $1 ORDER BY path, number`, []any{runID}, scanChunk),
-			{Statement: `SELECT w.plan, q.execution_time, q.log_bytes FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, Args: []any{runID},
-				Each: func(r database.Row) error {
-					return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.ExecutionTime), &snapshot.LogBytes)
-				}},
+			runqueue.ReadTotals(runID, snapshot),
 		}
 	})
 	if err != nil || len(found) == 0 {
@@ -161,7 +158,7 @@ func writeDecision(tx *transaction, r run.Run, d run.Decision) error {
 		return finishRun(tx, r, d)
 	}
 	if d.ClearCrashes {
-		if err := tx.Do(`UPDATE run_queue SET crashes = 0, suspects = NULL WHERE run_id = $1`, r.ID); err != nil {
+		if err := runqueue.ClearCrashes(tx, r.ID); err != nil {
 			return err
 		}
 	}
@@ -250,11 +247,9 @@ func finishRun(tx *transaction, r run.Run, d run.Decision) error {
 // Due lists runs that are due, the earliest first, except those of the given
 // workspaces.
 func (s Leases) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
-	statement, args := runqueue.SelectWake+`WHERE run_queue.node IS NULL AND run_queue.wake_at <= $1`+runqueue.NotDeleted, []any{now, limit}
-	statement, args = database.NotIn(statement, "run_queue.workspace_id", except, args)
 	var wakes []run.Wake
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		wakes, err = database.List(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, runqueue.ScanWake)
+		wakes, err = runqueue.Due(c, now, except, limit)
 		return err
 	})
 	return wakes, err
@@ -264,8 +259,9 @@ func (s Leases) Due(ctx context.Context, now time.Time, except []string, limit i
 // is none.
 func (s Leases) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
 	var next *time.Time
-	err := s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT min(wake_at) FROM run_queue WHERE node IS NULL AND wake_at > $1`, []any{after}, func(r database.Row) error { return r.Scan(&next) })
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
+		next, err = runqueue.NextDue(c, after)
+		return err
 	})
 	return next, err
 }
@@ -274,20 +270,16 @@ func (s Leases) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 // executing: one of them may have caused it.
 func (s Leases) RecordCrash(ctx context.Context, node string) error {
 	return s.db.write(ctx, func(tx *transaction) error {
-		return tx.Do(blame, node)
+		return runqueue.CountCrash(tx, node)
 	})
 }
-
-const blame = `UPDATE run_queue SET crashes = CASE WHEN suspects = executing THEN crashes + 1 ELSE 1 END, suspects = executing, executing = NULL
-	WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`
 
 // Orphans lists runs owned by nodes other than the given one, ordered by id.
 // After a restart these are the runs of the previous process.
 func (s Leases) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
 	var wakes []run.Wake
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		wakes, err = database.List(c, runqueue.SelectWake+`WHERE run_queue.node IS NOT NULL AND run_queue.node <> $1 AND run_queue.run_id > $2`+runqueue.NotDeleted+`
-			ORDER BY run_queue.run_id LIMIT $3`, []any{node, after, limit}, runqueue.ScanWake)
+		wakes, err = runqueue.Orphans(c, node, after, limit)
 		return err
 	})
 	return wakes, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
 // These leave out the large columns, because clients that follow a run read it
@@ -51,7 +52,7 @@ func (s Runs) RunChanges(ctx context.Context, workspaceID, id string, after run.
 			return err
 		}
 		changes.List, changes.More = run.Merge(lines, steps, limit)
-		state := s.queryQueueState(id, &changes.Detail)
+		state := runqueue.ReadState(s.db.queue, id, &changes.Detail)
 		return c.Query(state.Statement, state.Args, state.Each)
 	})
 	return changes, err

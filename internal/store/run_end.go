@@ -31,7 +31,7 @@ func (s Runs) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, err
 
 // cancelRun cancels a running run. It returns false if the run has already ended.
 func cancelRun(tx *transaction, r namedRun, at time.Time) (bool, error) {
-	if running, err := lockRun(tx, r.ID); err != nil || !running {
+	if running, err := runqueue.Lock(tx, r.ID); err != nil || !running {
 		return false, err
 	}
 	return true, cancelLockedRun(tx, r, at)
@@ -110,13 +110,7 @@ func answerParent(tx *transaction, r run.Run, f run.Finish) error {
 // answerParents tells the steps that wait for runs of a workflow that these were
 // deleted.
 func answerParents(tx *transaction, workflowID string, at time.Time) error {
-	deleted, err := database.List(tx, `SELECT r.id, r.parent_run, r.parent_step FROM run_queue q JOIN runs r ON r.id = q.run_id
-		WHERE q.workflow_id = $1`+runqueue.UseIndex("q.workflow_id")+` AND r.parent_run IS NOT NULL AND r.parent_waits`, []any{workflowID},
-		func(row database.Row) (r run.Run, err error) {
-			r.Parent = &run.Parent{}
-			err = row.Scan(&r.ID, &r.Parent.RunID, &r.Parent.StepID)
-			return r, err
-		})
+	deleted, err := runqueue.AwaitedBySteps(tx, workflowID)
 	if err != nil {
 		return err
 	}
@@ -136,9 +130,17 @@ func cancelChildren(tx *transaction, runID string, at time.Time) error {
 
 // cancelChildrenOf cancels the runs that runs of a workflow wait for.
 func cancelChildrenOf(tx *transaction, workflowID string, at time.Time) error {
-	children, err := database.List(tx, selectRun+`JOIN run_queue q ON q.run_id = r.parent_run
-		WHERE q.workflow_id = $1 AND r.parent_waits AND r.status = 'running'`, []any{workflowID}, scanRun)
-	return errors.Join(err, cancelRuns(tx, children, at))
+	children, err := runqueue.AwaitedChildren(tx, workflowID)
+	if err != nil {
+		return err
+	}
+	for _, id := range children {
+		child, err := database.List(tx, selectRun+`WHERE r.id = $1`, []any{id}, scanRun)
+		if err := errors.Join(err, cancelRuns(tx, child, at)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func cancelRuns(tx *transaction, runs []namedRun, at time.Time) error {
@@ -158,7 +160,7 @@ func (s Runs) EndedRuns(ctx context.Context, ids []string) ([]string, error) {
 		ended = nil
 		queries := make([]database.Query, len(ids))
 		for i, id := range ids {
-			queries[i] = database.Query{Statement: `SELECT id FROM runs WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM run_queue WHERE run_id = $1)`, Args: []any{id}, Each: func(database.Row) error {
+			queries[i] = database.Query{Statement: `SELECT id FROM runs WHERE id = $1 AND status <> 'running'`, Args: []any{id}, Each: func(database.Row) error {
 				ended = append(ended, id)
 				return nil
 			}}

@@ -125,7 +125,7 @@ func (s Runs) addWaiting(ctx context.Context, filter run.Filter, page *paging.Pa
 		for _, item := range page.Items {
 			if item.Status == run.Running {
 				states[item.ID] = &run.WaitFacts{}
-				queries = append(queries, s.queryWaitState(item.ID, states[item.ID]))
+				queries = append(queries, runqueue.ReadWait(s.db.queue, item.ID, states[item.ID]))
 			}
 		}
 		return queries
@@ -144,28 +144,6 @@ func (s Runs) addWaiting(ctx context.Context, filter run.Filter, page *paging.Pa
 		page.Items = slices.DeleteFunc(page.Items, func(l run.Listed) bool { return (l.Waiting != nil) != *filter.Waiting })
 	}
 	return nil
-}
-
-// queryWaitState returns the query for the queue state of a run and the step that
-// it waits for.
-func (s Runs) queryWaitState(id string, into *run.WaitFacts) database.Query {
-	return database.Query{Statement: `SELECT NOT q.admitted, q.crashes, q.concurrency_key, ` + s.db.queue.WaitsForNode() + `, s.path, s.reason, s.deadline, s.wake_at, s.awaits, s.error_code
-		FROM run_queue q LEFT JOIN steps s ON s.run_id = q.run_id AND s.path = q.waiting_step AND s.status = 'waiting' WHERE q.run_id = $1`, Args: []any{id},
-		Each: func(r database.Row) error {
-			var (
-				step    run.Step
-				failure run.Failure
-			)
-			err := r.Scan(&into.HeldBack, &into.Crashes, &into.ConcurrencyKey, &into.Queued, &step.Path, &step.Reason, &step.Deadline, &step.WakeAt,
-				(*string)(&step.Awaits), &failure.Code)
-			if failure.Code != "" {
-				step.Error = &failure
-			}
-			if step.Path != "" {
-				into.Step = &step
-			}
-			return err
-		}}
 }
 
 // runExists reports whether a workspace has a run that can be read.
@@ -266,7 +244,7 @@ func stepsAt(c database.Conn, runID string, paths []string) ([]run.Step, error) 
 	for _, path := range paths {
 		args = append(args, path)
 	}
-	return database.List(c, selectStep+`WHERE run_id = $1 AND path IN (`+placeholders(2, len(paths))+`)`, args, scanStep)
+	return database.List(c, selectStep+`WHERE run_id = $1 AND path IN (`+database.Placeholders(2, len(paths))+`)`, args, scanStep)
 }
 
 // Step implements run.Store.

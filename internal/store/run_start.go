@@ -135,7 +135,7 @@ func (s Runs) startTouchesOneRun(start run.Start) bool {
 // run has ended: the caller may not know of the end yet, and nothing would cancel
 // the child.
 func checkChildStart(tx *transaction, r run.Run) error {
-	if _, err := lockRun(tx, r.Parent.RunID); err != nil {
+	if _, err := runqueue.Lock(tx, r.Parent.RunID); err != nil {
 		return err
 	}
 	existing, err := database.Number(tx, `SELECT count(*) FROM runs WHERE id = $1`, r.ID)
@@ -145,8 +145,8 @@ func checkChildStart(tx *transaction, r run.Run) error {
 	if existing == 1 {
 		return run.ErrStarted
 	}
-	live, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND workspace_id = $2`+runqueue.NotDeleted, r.Parent.RunID, r.WorkspaceID)
-	if err == nil && live == 0 {
+	running, err := runqueue.IsRunning(tx, r.WorkspaceID, r.Parent.RunID)
+	if err == nil && !running {
 		err = run.ErrParentEnded
 	}
 	return err

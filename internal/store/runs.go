@@ -91,7 +91,7 @@ func (s Runs) Run(ctx context.Context, workspaceID, id string) (*run.Detail, err
 			database.Collect(&found, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun),
 			database.Collect(&detail.Steps, selectStep+whereRun, []any{id}, scanStep),
 			database.Collect(&detail.Attempts, selectAttempt+`WHERE run_id = $1 ORDER BY path, attempt`, []any{id}, scanAttempt),
-			s.queryQueueState(id, detail),
+			runqueue.ReadState(s.db.queue, id, detail),
 		}
 	})
 	if err != nil || len(found) == 0 {
@@ -112,12 +112,6 @@ func (s Runs) RunSummary(ctx context.Context, workspaceID, id string) (*run.Run,
 		return err
 	})
 	return summary, err
-}
-
-// queryQueueState returns the query for the queue state of a running run.
-func (s Runs) queryQueueState(id string, d *run.Detail) database.Query {
-	return database.Query{Statement: `SELECT NOT q.admitted, q.crashes, ` + s.db.queue.WaitsForNode() + ` FROM run_queue q WHERE q.run_id = $1`, Args: []any{id},
-		Each: func(r database.Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) }}
 }
 
 // whereRun selects the steps of a run in order.

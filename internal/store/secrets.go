@@ -210,7 +210,7 @@ func (s Secrets) SealedSecrets(ctx context.Context, workspaceID string, names []
 	}
 	err := s.db.read(ctx, func(c database.Conn) error {
 		clear(found) // the transaction may be retried
-		return c.Query(`SELECT name, value FROM secrets WHERE workspace_id = $1 AND name IN (`+placeholders(2, len(names))+`)`,
+		return c.Query(`SELECT name, value FROM secrets WHERE workspace_id = $1 AND name IN (`+database.Placeholders(2, len(names))+`)`,
 			args, func(r database.Row) error {
 				var name string
 				var sealed []byte

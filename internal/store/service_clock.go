@@ -7,6 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
 // ServiceClock reads the record of the steady time. It is empty if there is none.
@@ -43,15 +44,13 @@ func (s Installation) SettleServiceClock(ctx context.Context) (more bool, err er
 		return false, err
 	}
 	err = s.db.write(ctx, func(tx *transaction) error {
-		waiting, err := database.List(tx, `SELECT DISTINCT q.run_id FROM run_queue q JOIN steps s ON s.run_id = q.run_id
-			WHERE s.status = 'waiting' AND s.awaits = $1 AND (s.wake_at > s.deadline + $2 OR s.wake_at < s.deadline + $3) ORDER BY q.run_id LIMIT $4`,
-			[]any{string(action.AwaitsTime), correction + settleTolerance.Microseconds(), correction - settleTolerance.Microseconds(), wakeBatch}, scanText)
+		waiting, err := runqueue.WithShiftedWait(tx, string(action.AwaitsTime), correction, settleTolerance.Microseconds(), wakeBatch)
 		if err != nil {
 			return err
 		}
 		more = len(waiting) == wakeBatch
 		for _, runID := range waiting {
-			if running, err := lockRun(tx, runID); err != nil {
+			if running, err := runqueue.Lock(tx, runID); err != nil {
 				return err
 			} else if !running { // it ended in the meantime
 				continue

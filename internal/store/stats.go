@@ -45,13 +45,15 @@ type Backlog struct {
 // Backlog reads the backlog over all workspaces.
 func (s Runs) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 	var b Backlog
-	err := s.db.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
+		if b.Ready, err = runqueue.DueSince(c, now); err != nil {
+			return err
+		}
 		for _, q := range []struct {
 			statement string
 			args      []any
 			into      **time.Time
 		}{
-			{`SELECT wake_at FROM run_queue WHERE node IS NULL AND wake_at <= $1` + runqueue.NotDeleted + ` ORDER BY wake_at LIMIT 1`, []any{now}, &b.Ready},
 			{`SELECT min(next_at) FROM deliveries WHERE next_at <= $1`, []any{now}, &b.Due},
 			// Deliveries are numbered in order, and the index on next_at holds
 			// their numbers. Without + 0 the database would scan all deliveries

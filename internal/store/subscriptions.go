@@ -230,7 +230,7 @@ func (s Subscriptions) SubscriptionsFor(ctx context.Context, workspaceID string,
 		args = append(args, target)
 	}
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.workspace_id = $1 AND s.target IN (`+placeholders(2, len(targets))+`)`,
+		found, err = database.List(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.workspace_id = $1 AND s.target IN (`+database.Placeholders(2, len(targets))+`)`,
 			args, scanSubscription)
 		return err
 	})

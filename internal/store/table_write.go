@@ -130,7 +130,7 @@ const keyBatch = 100
 // first, because of what SQLite does with unique_key IN (…): it expects that a table has
 // fewer rows than the list has keys, and reads the whole table.
 func rowsByKeys(n int) string {
-	list := strings.ReplaceAll(placeholders(3, n), ", ", "), (")
+	list := strings.ReplaceAll(database.Placeholders(3, n), ", ", "), (")
 	return `WITH keys (value) AS (VALUES (` + list + `)) SELECT ` + recordColumns + ` FROM keys CROSS JOIN table_rows r
 		WHERE r.table_id = $1 AND r.workspace_id = $2 AND r.unique_key = keys.value`
 }

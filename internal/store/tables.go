@@ -2,7 +2,6 @@ package store
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/archive"
@@ -217,15 +216,6 @@ func Archived() []archive.Table {
 
 // sqlList joins names separated by spaces into an SQL list.
 func sqlList(names string) string { return strings.Join(strings.Fields(names), ", ") }
-
-// placeholders returns the parameters of a list in a statement, from a number on.
-func placeholders(from, n int) string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = "$" + strconv.Itoa(from+i)
-	}
-	return strings.Join(list, ", ")
-}
 
 // columnList returns the exported columns as an SQL list.
 func (t Table) columnList() string {

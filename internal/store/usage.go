@@ -55,19 +55,19 @@ func (s Usage) UsageDays(ctx context.Context, workspaceID, since string) ([]usag
 // UsageCurrent implements usage.Store.
 func (s Usage) UsageCurrent(ctx context.Context, workspaceID string) (usage.Current, error) {
 	var now usage.Current
-	err := s.db.read(ctx, func(c database.Conn) error {
+	err := s.db.read(ctx, func(c database.Conn) (err error) {
+		if now.RunningRuns, err = runqueue.Count(c, workspaceID); err != nil {
+			return err
+		}
 		if err := currentState(c, workspaceID, &now); err != nil {
 			return err
 		}
 		if err := currentFiles(c, workspaceID, &now); err != nil {
 			return err
 		}
-		return c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes, connections,
-			(SELECT count(*) FROM run_queue q JOIN workflows w ON w.id = q.workflow_id
-				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL`+runqueue.UseIndex("q.workflow_id")+`)
-			FROM workspaces WHERE id = $1`,
+		return c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes, connections FROM workspaces WHERE id = $1`,
 			[]any{workspaceID}, func(r database.Row) error {
-				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.Secrets, &now.Variables, &now.VariableBytes, &now.Connections, &now.RunningRuns)
+				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.Secrets, &now.Variables, &now.VariableBytes, &now.Connections)
 			})
 	})
 	return now, err
