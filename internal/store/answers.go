@@ -13,6 +13,8 @@ import (
 	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
+var earlyAnswersTable = Table{Name: "early_answers", Key: "run_id path", Text: "run_id path value"}
+
 // AnswerStep implements run.Store.
 func (s Runs) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 	if a.Early {

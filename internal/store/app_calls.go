@@ -21,11 +21,12 @@ const (
 	appCallsAtATime = 4
 )
 
-const appCallColumns = `id, workspace_id, hook, app, account_id, sealed, received_at, next_at, failures`
-
-func scanAppCall(r database.Row) (c subscription.AppCall, err error) {
-	return c, r.Scan(&c.ID, &c.WorkspaceID, &c.Hook, &c.App, &c.Account, &c.Sealed, &c.ReceivedAt, &c.NextAt, &c.Failures)
-}
+var appCallRows = mapTable("app_calls", "id", func(c *subscription.AppCall) []any {
+	return []any{
+		"id", &c.ID, "workspace_id", &c.WorkspaceID, "hook", &c.Hook, "app", &c.App, "account_id", &c.Account, "sealed", &c.Sealed,
+		"received_at", &c.ReceivedAt, "next_at", &c.NextAt, "failures", &c.Failures,
+	}
+})
 
 // fromApp selects the subscriptions s of the connections that were made with an app: what the
 // service has told decides which account a connection has.
@@ -60,7 +61,7 @@ func (s Subscriptions) CalleesIn(ctx context.Context, workspaceID, hook, app str
 
 func (s Subscriptions) callees(ctx context.Context, which string, args ...any) (found []subscription.Callee, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		subscriptions, err := database.List(c, `SELECT `+subscriptionColumns+which+` ORDER BY s.id`, args, scanSubscription)
+		subscriptions, err := database.List(c, `SELECT `+subscriptionColumns+which+` ORDER BY s.id`, args, subscriptionRows.scan)
 		if err != nil {
 			return err
 		}
@@ -92,8 +93,7 @@ func (s Subscriptions) InsertAppCalls(ctx context.Context, calls []subscription.
 			if waiting >= appCallsPerAccount || bytes+int64(len(call.Sealed)) > appCallBytesPerAccount {
 				return subscription.TooManyCalls(call.Account)
 			}
-			if err := tx.Do(`INSERT INTO app_calls (`+appCallColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-				call.ID, call.WorkspaceID, call.Hook, call.App, call.Account, call.Sealed, call.ReceivedAt, call.NextAt, call.Failures); err != nil {
+			if err := appCallRows.insertInto(tx, call); err != nil {
 				return err
 			}
 		}
@@ -109,8 +109,8 @@ func announceAppCalls(tx *transaction) {
 // DueAppCalls implements subscription.AppCallStore.
 func (s Subscriptions) DueAppCalls(ctx context.Context, now time.Time, limit int) (due []subscription.AppCall, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, `SELECT `+appCallColumns+` FROM (SELECT *, row_number() OVER (PARTITION BY app, account_id ORDER BY next_at, id) AS place
-			FROM app_calls WHERE next_at <= $1) AS waiting WHERE place <= $2 ORDER BY next_at, id LIMIT $3`, []any{now, appCallsAtATime, limit}, scanAppCall)
+		due, err = database.List(c, `SELECT `+appCallRows.columns("")+` FROM (SELECT *, row_number() OVER (PARTITION BY app, account_id ORDER BY next_at, id) AS place
+			FROM app_calls WHERE next_at <= $1) AS waiting WHERE place <= $2 ORDER BY next_at, id LIMIT $3`, []any{now, appCallsAtATime, limit}, appCallRows.scan)
 		return err
 	})
 	return due, err

@@ -16,6 +16,8 @@ type Audit struct {
 	auditWriter
 }
 
+var auditTable = Table{Name: "audit", Key: "id", Text: "id workspace_id actor_type actor_id action target_type target_id details request_id", Int: "at seq", Bytes: "hash"}
+
 // insertAudit adds entries that the transaction writes at its end. It converts
 // them to the form in which they are stored, which their hashes cover.
 func insertAudit(tx *transaction, entries ...audit.Entry) error {

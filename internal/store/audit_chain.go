@@ -11,6 +11,8 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 )
 
+var auditChainsTable = Table{Name: "audit_chains", Key: "workspace_id", Text: "workspace_id", Int: "seq purged_seq", Bytes: "hash purged_hash"}
+
 // writeAudit writes the audit entries of a transaction. They come last, because
 // the row of their workspace's chain stays locked until the commit: transactions
 // that write entries of one workspace form its chain one after the other.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/database"
@@ -85,9 +86,19 @@ func insertWorkspace(tx *transaction, w auth.Workspace, dataKey []byte, first au
 	return insertAudit(tx, entry)
 }
 
-const workspaceColumns = `w.id, w.name, w.plan, w.requests_per_minute, w.created_at, w.updated_at, i.id IS NOT NULL`
+var workspaceRows = mapTable("workspaces", "id", func(w *auth.Workspace) []any {
+	return []any{
+		"id", &w.ID, "name", &w.Name, "plan", (*string)(&w.Plan), "requests_per_minute", &w.RequestsPerMinute, "data_key", unbound(archive.Bytes),
+		"created_at", &w.CreatedAt, "updated_at", &w.UpdatedAt, "workflows", unbound(archive.Int), "webhooks", unbound(archive.Int),
+		"api_keys", unbound(archive.Int), "secrets", unbound(archive.Int), "variables", unbound(archive.Int), "variable_bytes", unbound(archive.Int),
+		"connections", unbound(archive.Int),
+	}
+})
 
-const selectWorkspace = `SELECT ` + workspaceColumns + ` FROM workspaces w LEFT JOIN installation i ON i.first_workspace_id = w.id `
+var (
+	workspaceColumns = workspaceRows.columns("w.") + `, i.id IS NOT NULL`
+	selectWorkspace  = `SELECT ` + workspaceColumns + ` FROM workspaces w LEFT JOIN installation i ON i.first_workspace_id = w.id `
+)
 
 func scanWorkspace(r database.Row) (w auth.Workspace, err error) {
 	err = r.Scan(workspaceFields(&w)...)
@@ -95,9 +106,7 @@ func scanWorkspace(r database.Row) (w auth.Workspace, err error) {
 }
 
 // workspaceFields returns the scan destinations for the columns of a workspace.
-func workspaceFields(w *auth.Workspace) []any {
-	return []any{&w.ID, &w.Name, (*string)(&w.Plan), &w.RequestsPerMinute, &w.CreatedAt, &w.UpdatedAt, &w.First}
-}
+func workspaceFields(w *auth.Workspace) []any { return append(workspaceRows.into(w), &w.First) }
 
 // workspaceReader reads workspaces, also for the stores that embed it.
 type workspaceReader struct{ db *DB }
@@ -164,26 +173,32 @@ func (s Workspaces) InsertKey(ctx context.Context, k auth.Key, atMost int, entry
 }
 
 func insertKey(tx *transaction, k auth.Key) error {
-	err := tx.Do(`INSERT INTO api_keys (id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		k.ID, k.WorkspaceID, k.Name, auth.JoinScopes(k.Scopes), k.Lookup, k.Hash, k.CreatedAt, k.CreatedBy, database.TimeOrNil(k.ExpiresAt))
-	return err
+	return keyRows.insertInto(tx, k)
 }
 
-const selectKey = `SELECT id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at, last_used_at FROM api_keys `
+var keyRows = mapTable("api_keys", "id", func(k *auth.Key) []any {
+	return []any{
+		"id", &k.ID, "workspace_id", &k.WorkspaceID, "name", &k.Name, "scopes", scopeList(&k.Scopes), "lookup", &k.Lookup, "hash", &k.Hash,
+		"created_at", &k.CreatedAt, "created_by", &k.CreatedBy, "expires_at", &k.ExpiresAt, "last_used_at", &k.LastUsedAt,
+		"revoked_at", unbound(archive.Int),
+	}
+})
 
-func scanKey(r database.Row) (k auth.Key, err error) {
-	var scopes string
-	err = r.Scan(&k.ID, &k.WorkspaceID, &k.Name, &scopes, &k.Lookup, &k.Hash, &k.CreatedAt, &k.CreatedBy, &k.ExpiresAt, &k.LastUsedAt)
-	k.Scopes = auth.SplitScopes(scopes)
-	return k, err
+// scopeList is stored as auth writes scopes.
+func scopeList(scopes *[]auth.Scope) converted {
+	text := new(string)
+	decode := func() error {
+		*scopes = auth.SplitScopes(*text)
+		return nil
+	}
+	return converted{archive.Text, text, decode, func() (any, error) { return auth.JoinScopes(*scopes), nil }}
 }
 
 // Key implements auth.Store.
 func (s Workspaces) Key(ctx context.Context, workspaceID, id string) (*auth.Key, error) {
 	var found *auth.Key
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectKey+`WHERE id = $1 AND workspace_id = $2 AND revoked_at IS NULL`, []any{id, workspaceID}, scanKey)
+		found, err = database.One(c, keyRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND revoked_at IS NULL`, []any{id, workspaceID}, keyRows.scan)
 		return err
 	})
 	return found, err
@@ -193,8 +208,8 @@ func (s Workspaces) Key(ctx context.Context, workspaceID, id string) (*auth.Key,
 func (s Workspaces) Keys(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[auth.Key], error) {
 	var found []auth.Key
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectKey+`WHERE workspace_id = $1 AND revoked_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
-			[]any{workspaceID, before(page.After), page.Limit + 1}, scanKey)
+		found, err = database.List(c, keyRows.selects()+`WHERE workspace_id = $1 AND revoked_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
+			[]any{workspaceID, before(page.After), page.Limit + 1}, keyRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(k auth.Key) string { return k.ID }), err
@@ -223,7 +238,7 @@ func (s Workspaces) KeyByLookup(ctx context.Context, lookup string) (*auth.Key, 
 		workspace *auth.Workspace
 	)
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		key, err = database.One(c, selectKey+`WHERE lookup = $1 AND revoked_at IS NULL`, []any{lookup}, scanKey)
+		key, err = database.One(c, keyRows.selects()+`WHERE lookup = $1 AND revoked_at IS NULL`, []any{lookup}, keyRows.scan)
 		if err != nil || key == nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 )
 
+var connectionAliasesTable = Table{Name: "connection_aliases", Key: "workspace_id name", Text: "workspace_id name connection_id"}
+
 // connectionNamed is the id of the connection of the workspace $1 that has the name $2,
 // or had it before.
 const connectionNamed = `COALESCE((SELECT id FROM connections WHERE workspace_id = $1 AND name = $2),

@@ -31,7 +31,7 @@ func (s Connections) SetConnectionStatus(
 // EndingConnections implements connection.EndingStore.
 func (s Connections) EndingConnections(ctx context.Context, now time.Time, limit int) (ending []connection.Connection, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		ending, err = database.List(c, selectConnection+`WHERE warn_at <= $1 AND status <> 'needs_reconnect' ORDER BY warn_at LIMIT $2`, []any{now, limit}, scanConnection)
+		ending, err = database.List(c, connectionRows.selects()+`WHERE warn_at <= $1 AND status <> 'needs_reconnect' ORDER BY warn_at LIMIT $2`, []any{now, limit}, connectionRows.scan)
 		return err
 	})
 	return ending, err

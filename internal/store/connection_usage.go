@@ -12,6 +12,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
+var connectionUsersTable = Table{Name: "connection_users", Key: "workflow_id connection", Text: "workflow_id connection workspace_id"}
+
 // ConnectionUsage implements connection.Store.
 func (s Connections) ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]connection.Usage, error) {
 	found := map[string]connection.Usage{}

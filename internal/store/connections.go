@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/database"
@@ -21,82 +21,39 @@ type Connections struct {
 	auditWriter
 }
 
-const connectionColumns = `id, workspace_id, name, integration, definition, auth, fields, learned, hosts, account, status, problem, epoch,
-	expires_at, last_used_at, created_at, created_by, updated_at, updated_by, access, members, consent_ends_at, warn_at, app`
-
-const selectConnection = `SELECT ` + connectionColumns + ` FROM connections `
-
-const selectSealedConnection = `SELECT ` + connectionColumns + `, credential FROM connections `
-
-func scanConnection(r database.Row) (connection.Connection, error) { return scanConnectionAnd(r) }
-
-// scanConnectionAnd scans the columns of a connection followed by others.
-func scanConnectionAnd(r database.Row, more ...any) (connection.Connection, error) {
-	var (
-		c                               connection.Connection
-		fields, learned, hosts, members []byte
-		app                             *string
-	)
-	err := r.Scan(append([]any{
-		&c.ID, &c.WorkspaceID, &c.Name, &c.Integration, (*[]byte)(&c.Definition), &c.Auth, &fields, &learned, &hosts, &c.Account, (*string)(&c.Status), &c.Problem,
-		&c.Epoch, &c.ExpiresAt, &c.LastUsedAt, &c.CreatedAt, &c.CreatedBy, &c.UpdatedAt, &c.UpdatedBy,
-		(*string)(&c.Access), &members, &c.ConsentEndsAt, &c.WarnAt, &app,
-	}, more...)...)
-	if err != nil {
-		return c, err
+var connectionRows = mapTable("connections", "id", func(c *connection.Connection) []any {
+	return []any{
+		"id", &c.ID, "workspace_id", &c.WorkspaceID, "name", &c.Name, "integration", &c.Integration, "definition", nullableText((*[]byte)(&c.Definition)),
+		"auth", &c.Auth, "fields", jsonText(&c.Fields), "learned", jsonText(&c.Learned), "hosts", jsonText(&c.Hosts), "account", &c.Account,
+		"status", (*string)(&c.Status), "problem", &c.Problem, "epoch", &c.Epoch, "expires_at", &c.ExpiresAt, "last_used_at", &c.LastUsedAt,
+		"created_at", &c.CreatedAt, "created_by", &c.CreatedBy, "updated_at", &c.UpdatedAt, "updated_by", &c.UpdatedBy,
+		"access", (*string)(&c.Access), "members", jsonText(&c.Members), "consent_ends_at", &c.ConsentEndsAt, "warn_at", &c.WarnAt,
+		"app", nullable(&c.App), "account_id", unbound(archive.Text), "credential", unbound(archive.Bytes), "renewing_node", local, "renewing_to", local,
 	}
-	if app != nil {
-		c.App = *app
-	}
-	for _, part := range []struct {
-		text []byte
-		into any
-	}{{fields, &c.Fields}, {learned, &c.Learned}, {hosts, &c.Hosts}, {members, &c.Members}} {
-		if err := json.Unmarshal(part.text, part.into); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
-}
+})
+
+var selectSealedConnection = `SELECT ` + connectionRows.columns("") + `, credential FROM connections `
 
 func scanSealedConnection(r database.Row) (sealed connection.Sealed, err error) {
-	sealed.Connection, err = scanConnectionAnd(r, &sealed.Credential)
+	err = connectionRows.scanInto(r, &sealed.Connection, &sealed.Credential)
 	return sealed, err
-}
-
-// encodedConnection has the parts of a connection that are stored as JSON, and what is
-// derived from them: the account that the service has told, nil if there is none.
-type encodedConnection struct {
-	fields, learned, hosts, members string
-	accountID                       any
 }
 
 // maxAccountID is the maximum length of the name of an account at a service. One that is
 // longer has no calls.
 const maxAccountID = 255
 
-func encodeConnection(c connection.Connection) (encodedConnection, error) {
-	var parts [4]string
-	for i, part := range []any{c.Fields, c.Learned, c.Hosts, c.Members} {
-		text, err := json.Marshal(part)
-		if err != nil {
-			return encodedConnection{}, err
-		}
-		parts[i] = string(text)
+// accountID returns the account that the service has told, by which its calls are handed
+// out, or nil.
+func accountID(c connection.Connection) any {
+	if account := c.Learned[integration.Account]; len(account) <= maxAccountID {
+		return database.OrNil(account)
 	}
-	out := encodedConnection{parts[0], parts[1], parts[2], parts[3], nil}
-	if account := c.Learned[integration.Account]; account != "" && len(account) <= maxAccountID {
-		out.accountID = Text(account)
-	}
-	return out, nil
+	return nil
 }
 
 // InsertConnection implements connection.Store.
 func (s Connections) InsertConnection(ctx context.Context, c connection.Sealed, atMost int, entry audit.Entry) (outcome connection.Outcome, err error) {
-	encoded, err := encodeConnection(c.Connection)
-	if err != nil {
-		return 0, err
-	}
 	err = s.db.write(ctx, func(tx *transaction) error {
 		outcome = connection.Created
 		// The counter of the workspace serializes the changes of its connections.
@@ -126,11 +83,7 @@ func (s Connections) InsertConnection(ctx context.Context, c connection.Sealed, 
 		if outcome != connection.Created {
 			return nil
 		}
-		if err := tx.Do(`INSERT INTO connections (`+connectionColumns+`, account_id, credential)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)`,
-			c.ID, c.WorkspaceID, c.Name, c.Integration, textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
-			database.TimeOrNil(c.ExpiresAt), database.TimeOrNil(c.LastUsedAt), c.CreatedAt, c.CreatedBy, c.UpdatedAt, c.UpdatedBy, string(c.Access), encoded.members,
-			database.TimeOrNil(c.ConsentEndsAt), database.TimeOrNil(c.WarnAt), database.OrNil(c.App), encoded.accountID, c.Credential); err != nil {
+		if err := connectionRows.insertInto(tx, c.Connection, "account_id", accountID(c.Connection), "credential", c.Credential); err != nil {
 			return err
 		}
 		return insertAudit(tx, entry)
@@ -138,17 +91,10 @@ func (s Connections) InsertConnection(ctx context.Context, c connection.Sealed, 
 	return outcome, err
 }
 
-func textOrNil(text []byte) any {
-	if text == nil {
-		return nil
-	}
-	return string(text)
-}
-
 // Connection implements connection.Store.
 func (s Connections) Connection(ctx context.Context, workspaceID, id string) (found *connection.Connection, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanConnection)
+		found, err = database.One(c, connectionRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, connectionRows.scan)
 		return err
 	})
 	return found, err
@@ -158,8 +104,8 @@ func (s Connections) Connection(ctx context.Context, workspaceID, id string) (fo
 func (s Connections) Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.Connection], error) {
 	var found []connection.Connection
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectConnection+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
-			[]any{workspaceID, page.After, page.Limit + 1}, scanConnection)
+		found, err = database.List(c, connectionRows.selects()+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
+			[]any{workspaceID, page.After, page.Limit + 1}, connectionRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(c connection.Connection) string { return c.Name }), err
@@ -176,12 +122,8 @@ func (s Connections) SealedConnection(ctx context.Context, workspaceID, name str
 
 // UpdateConnection implements connection.Store.
 func (s Connections) UpdateConnection(ctx context.Context, c connection.Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error) {
-	encoded, err := encodeConnection(c.Connection)
-	if err != nil {
-		return false, err
-	}
 	err = s.db.write(ctx, func(tx *transaction) error {
-		updated, err = updateConnection(tx, c, encoded, wasEpoch)
+		updated, err = updateConnection(tx, c, wasEpoch)
 		if err != nil || !updated || entry == nil {
 			return err
 		}
@@ -195,23 +137,22 @@ func (s Connections) UpdateConnection(ctx context.Context, c connection.Sealed, 
 
 // updateConnection replaces everything but the id, the name, who may use the connection
 // and what was recorded by use.
-func updateConnection(tx *transaction, c connection.Sealed, encoded encodedConnection, wasEpoch int64) (updated bool, err error) {
+func updateConnection(tx *transaction, c connection.Sealed, wasEpoch int64) (updated bool, err error) {
+	args, err := connectionRows.values(c.Connection, "definition", "auth", "fields", "learned", "hosts", "account", "status", "problem", "epoch",
+		"expires_at", "updated_at", "updated_by", "consent_ends_at", "warn_at", "app", "id", "workspace_id")
+	if err != nil {
+		return false, err
+	}
 	n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
-		epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 OR $17 THEN renewing_to END,
-		consent_ends_at = $18, warn_at = CASE WHEN epoch = $9 THEN warn_at ELSE $19 END, app = $20, account_id = $21
-		WHERE id = $14 AND workspace_id = $15 AND epoch = $16 AND (epoch <> $9 OR status <> 'needs_reconnect')`,
-		textOrNil(c.Definition), c.Auth, encoded.fields, encoded.learned, encoded.hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
-		database.TimeOrNil(c.ExpiresAt), c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch, c.KeepClaim, database.TimeOrNil(c.ConsentEndsAt), database.TimeOrNil(c.WarnAt),
-		database.OrNil(c.App), encoded.accountID)
+		epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, consent_ends_at = $13, warn_at = CASE WHEN epoch = $9 THEN warn_at ELSE $14 END, app = $15,
+		credential = $18, account_id = $19, renewing_to = CASE WHEN epoch = $9 OR $20 THEN renewing_to END
+		WHERE id = $16 AND workspace_id = $17 AND epoch = $21 AND (epoch <> $9 OR status <> 'needs_reconnect')`,
+		append(args, c.Credential, accountID(c.Connection), c.KeepClaim, wasEpoch)...)
 	return n == 1, err
 }
 
 // ChangeConnection implements connection.Store.
 func (s Connections) ChangeConnection(ctx context.Context, now connection.Sealed, was connection.Connection, entry audit.Entry) (outcome connection.Outcome, err error) {
-	encoded, err := encodeConnection(now.Connection)
-	if err != nil {
-		return 0, err
-	}
 	err = s.db.write(ctx, func(tx *transaction) error {
 		outcome = connection.Changed
 		if now.Name != was.Name {
@@ -219,9 +160,12 @@ func (s Connections) ChangeConnection(ctx context.Context, now connection.Sealed
 				return err
 			}
 		}
+		args, err := connectionRows.values(now.Connection, "name", "access", "members", "updated_at", "updated_by", "id", "workspace_id")
+		if err != nil {
+			return err
+		}
 		n, err := tx.Exec(`UPDATE connections SET name = $1, access = $2, members = $3, updated_at = $4, updated_by = $5
-			WHERE id = $6 AND workspace_id = $7 AND name = $8 AND epoch = $9`,
-			now.Name, string(now.Access), encoded.members, now.UpdatedAt, now.UpdatedBy, now.ID, now.WorkspaceID, was.Name, was.Epoch)
+			WHERE id = $6 AND workspace_id = $7 AND name = $8 AND epoch = $9`, append(args, was.Name, was.Epoch)...)
 		if err != nil || n == 0 {
 			outcome = connection.Stale
 			return err
@@ -232,7 +176,7 @@ func (s Connections) ChangeConnection(ctx context.Context, now connection.Sealed
 			}
 		}
 		if now.Epoch != was.Epoch {
-			if _, err := updateConnection(tx, now, encoded, was.Epoch); err != nil {
+			if _, err := updateConnection(tx, now, was.Epoch); err != nil {
 				return err
 			}
 			if err := recheckSubscriptions(tx, now.WorkspaceID, now.ID); err != nil {

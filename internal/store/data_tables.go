@@ -14,34 +14,26 @@ import (
 // Tables implements table.Store.
 type Tables struct{ db *DB }
 
-const tableColumns = `id, workspace_id, name, columns, key_column, last_column, row_count, row_bytes, created_at, created_by, updated_at, updated_by`
+var purgedTablesTable = Table{Name: "purged_tables", Key: "table_id column_id", Text: "table_id column_id"}
 
-const selectTable = `SELECT ` + tableColumns + ` FROM data_tables `
-
-func scanTable(r database.Row) (t table.Table, err error) {
-	var columns []byte
-	err = r.Scan(&t.ID, &t.WorkspaceID, &t.Name, &columns, &t.Key, &t.LastColumn, &t.Rows, &t.Bytes, &t.CreatedAt, &t.CreatedBy, &t.UpdatedAt, &t.UpdatedBy)
-	if err != nil {
-		return t, err
+var dataTableRows = mapTable("data_tables", "id", func(t *table.Table) []any {
+	return []any{
+		"id", &t.ID, "workspace_id", &t.WorkspaceID, "name", &t.Name, "columns", jsonText(&t.Columns), "key_column", &t.Key, "last_column", &t.LastColumn,
+		"row_count", &t.Rows, "row_bytes", &t.Bytes, "created_at", &t.CreatedAt, "created_by", &t.CreatedBy, "updated_at", &t.UpdatedAt, "updated_by", &t.UpdatedBy,
 	}
-	return t, json.Unmarshal(columns, &t.Columns)
-}
+})
 
 // tableOf finds a table by id or name. No table has the id of another as its name.
 func tableOf(c database.Conn, workspaceID, ref string) (*table.Table, error) {
-	found, err := database.One(c, selectTable+`WHERE id = $1 AND workspace_id = $2`, []any{ref, workspaceID}, scanTable)
+	found, err := database.One(c, dataTableRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{ref, workspaceID}, dataTableRows.scan)
 	if err != nil || found != nil {
 		return found, err
 	}
-	return database.One(c, selectTable+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, ref}, scanTable)
+	return database.One(c, dataTableRows.selects()+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, ref}, dataTableRows.scan)
 }
 
 // InsertTable implements table.Store.
 func (s Tables) InsertTable(ctx context.Context, t table.Table, atMost int, entry audit.Entry) (outcome table.Outcome, err error) {
-	columns, err := json.Marshal(t.Columns)
-	if err != nil {
-		return 0, err
-	}
 	err = s.db.write(ctx, func(tx *transaction) error {
 		outcome = table.Created
 		have, err := lockState(tx, t.WorkspaceID)
@@ -59,8 +51,7 @@ func (s Tables) InsertTable(ctx context.Context, t table.Table, atMost int, entr
 			outcome = table.TooMany
 			return nil
 		}
-		if err := tx.Do(`INSERT INTO data_tables (`+tableColumns+`) VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10)`,
-			t.ID, t.WorkspaceID, t.Name, string(columns), t.Key, t.LastColumn, t.CreatedAt, t.CreatedBy, t.UpdatedAt, t.UpdatedBy); err != nil {
+		if err := dataTableRows.insertInto(tx, t); err != nil {
 			return err
 		}
 		if err := addState(tx, t.WorkspaceID, stateUsage{tables: 1}); err != nil {
@@ -89,7 +80,7 @@ func (s Tables) Table(ctx context.Context, workspaceID, ref string) (found *tabl
 func (s Tables) Tables(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[table.Table], error) {
 	var found []table.Table
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectTable+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, scanTable)
+		found, err = database.List(c, dataTableRows.selects()+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, dataTableRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(t table.Table) string { return t.Name }), err
@@ -204,7 +195,7 @@ func (s Tables) DeleteTable(ctx context.Context, workspaceID, id string, entry a
 		if _, err := lockState(tx, workspaceID); err != nil {
 			return err
 		}
-		t, err := database.One(tx, selectTable+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanTable)
+		t, err := database.One(tx, dataTableRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, dataTableRows.scan)
 		if err != nil || t == nil {
 			return err
 		}

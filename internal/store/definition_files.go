@@ -29,7 +29,7 @@ func (p filePointers) readFiles(c database.Conn, d *workflow.Definition) error {
 	named := d.NamedFiles()
 	d.Files = make(workflow.References, len(pointers))
 	for _, pointer := range pointers {
-		found, err := database.One(c, selectFile+`WHERE id = $1`, []any{named[pointer]}, scanFile)
+		found, err := database.One(c, fileRows.selects()+`WHERE id = $1`, []any{named[pointer]}, fileRows.scan)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
+var runDraftsTable = Table{Name: "run_drafts", Key: "run_id", Text: "run_id definition pinned files pinned_files", Int: "level"}
+
 // insertDraft stores the definition that the run of a draft executes.
 func insertDraft(tx *transaction, runID string, draft workflow.Unsaved) error {
 	definition, err := draft.Definition.Canonical()

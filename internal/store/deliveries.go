@@ -10,6 +10,8 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
+var deliveryAttemptsTable = Table{Name: "delivery_attempts", Key: "delivery_id attempt", Text: "delivery_id error response", Int: "attempt at duration status"}
+
 // DueDeliveries implements webhook.Outbox. Deliveries to a webhook that was
 // deleted with its workflow are still sent; its row stays for that.
 func (s Webhooks) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {

@@ -17,6 +17,16 @@ import (
 // Events implements event.Store.
 type Events struct{ db *DB }
 
+var deliveriesTable = Table{
+	Name: "deliveries", Key: "seq", Numbered: true, Text: "id workspace_id webhook_id event_id run_id status",
+	Int: "seq attempts next_at created_at finished_at",
+}
+
+var eventsTable = Table{
+	Name: "events", Key: "seq", Numbered: true, Text: "id workspace_id type workflow_id run_id", Int: "seq at depth", Bool: "sample",
+	Bytes: "body",
+}
+
 // addEvents adds events that the transaction writes at its end, with a delivery
 // for every webhook that subscribes to them at the time of the commit.
 func (tx *transaction) addEvents(events ...event.Event) { tx.events = append(tx.events, events...) }

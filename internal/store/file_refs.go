@@ -10,6 +10,8 @@ import (
 	"github.com/stepmill/stepmill/internal/file"
 )
 
+var fileRefsTable = Table{Name: "file_refs", Key: "holder file_id", Text: "holder file_id workspace_id"}
+
 // HoldFiles implements file.Store.
 func (s Files) HoldFiles(ctx context.Context, workspaceID string, holder file.Holder, ids []string, now time.Time) error {
 	return s.db.write(ctx, func(tx *transaction) error { return holdFiles(tx, workspaceID, holder, ids, now) })
@@ -48,9 +50,9 @@ func lockFileRows(tx *transaction, workspaceID string, ids []string, now time.Ti
 	found := make(map[string]file.File, len(ids))
 	// Two transactions lock the rows in the same order.
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		err := tx.Query(`UPDATE files SET holders = holders WHERE id = $1 AND workspace_id = $2 AND `+liveFile+` RETURNING `+fileColumns,
+		err := tx.Query(`UPDATE files SET holders = holders WHERE id = $1 AND workspace_id = $2 AND `+liveFile+` RETURNING `+fileRows.columns(""),
 			[]any{id, workspaceID, now}, func(r database.Row) (err error) {
-				found[id], err = scanFile(r)
+				found[id], err = fileRows.scan(r)
 				return err
 			})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/blob"
 	"github.com/stepmill/stepmill/internal/database"
@@ -20,9 +21,17 @@ type Files struct {
 	fileReader
 }
 
-const fileColumns = `id, workspace_id, blob_id, name, type, size, sha256, list, created_at, expires_at`
+// Resumable uploads are not exported.
+var fileUsageTable = Table{Name: "file_usage", Key: "owner", Text: "owner", Int: "files bytes", NotExported: "uploading"}
 
-const selectFile = `SELECT ` + fileColumns + ` FROM files `
+var fileBlobsTable = Table{Name: "file_blobs", Key: "id", Text: "id workspace_id sha256", Int: "size files"}
+
+var fileRows = mapTable("files", "id", func(f *file.File) []any {
+	return []any{
+		"id", &f.ID, "workspace_id", &f.WorkspaceID, "blob_id", (*string)(&f.Blob), "name", &f.Name, "type", &f.Type, "size", &f.Size, "sha256", &f.SHA256,
+		"list", fileList(&f.List), "holders", unbound(archive.Int), "created_at", &f.CreatedAt, "expires_at", &f.ExpiresAt,
+	}
+})
 
 // liveFile is the condition for files that have not expired at $3.
 const liveFile = `(expires_at IS NULL OR expires_at > $3)`
@@ -33,21 +42,22 @@ type storedList struct {
 	First []any `json:"first"`
 }
 
-func scanFile(r database.Row) (f file.File, err error) {
-	var list []byte
-	if err = r.Scan(&f.ID, &f.WorkspaceID, (*string)(&f.Blob), &f.Name, &f.Type, &f.Size, &f.SHA256, &list, &f.CreatedAt, &f.ExpiresAt); err != nil || list == nil {
-		return f, err
+// fileList is stored as JSON, or as NULL if a file is no list.
+func fileList(list **expr.FileList) converted {
+	text := new([]byte)
+	decode := func() (err error) {
+		if *text != nil {
+			*list, err = decodeList(*text)
+		}
+		return err
 	}
-	f.List, err = decodeList(list)
-	return f, err
-}
-
-func encodeList(l *expr.FileList) (any, error) {
-	if l == nil {
-		return nil, nil
-	}
-	text, err := json.Marshal(storedList(*l))
-	return string(text), err
+	return converted{archive.Text, text, decode, func() (any, error) {
+		if *list == nil {
+			return nil, nil
+		}
+		encoded, err := json.Marshal(storedList(**list))
+		return string(encoded), err
+	}}
 }
 
 // decodeList keeps the exact numbers of the items, as they are in expressions.
@@ -68,7 +78,7 @@ type fileReader struct{ db *DB }
 // File implements file.Store.
 func (s fileReader) File(ctx context.Context, workspaceID, id string, now time.Time) (found *file.File, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectFile+`WHERE id = $1 AND workspace_id = $2 AND `+liveFile, []any{id, workspaceID, now}, scanFile)
+		found, err = database.One(c, fileRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND `+liveFile, []any{id, workspaceID, now}, fileRows.scan)
 		return err
 	})
 	return found, err
@@ -78,8 +88,8 @@ func (s fileReader) File(ctx context.Context, workspaceID, id string, now time.T
 func (s Files) Files(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[file.File], error) {
 	var found []file.File
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectFile+`WHERE workspace_id = $1 AND id < $2 AND `+liveFile+` ORDER BY id DESC LIMIT $4`,
-			[]any{workspaceID, before(page.After), now, page.Limit + 1}, scanFile)
+		found, err = database.List(c, fileRows.selects()+`WHERE workspace_id = $1 AND id < $2 AND `+liveFile+` ORDER BY id DESC LIMIT $4`,
+			[]any{workspaceID, before(page.After), now, page.Limit + 1}, fileRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(f file.File) string { return f.ID }), err
@@ -163,10 +173,6 @@ func shareBlob(tx *transaction, f file.File, existing *string) (blob.ID, error) 
 }
 
 func insertFile(tx *transaction, f *file.File, holder file.Holder) error {
-	list, err := encodeList(f.List)
-	if err != nil {
-		return err
-	}
 	holders := 0
 	f.ExpiresAt = nil
 	if holder == "" {
@@ -178,8 +184,7 @@ func insertFile(tx *transaction, f *file.File, holder file.Holder) error {
 			return err
 		}
 	}
-	return tx.Do(`INSERT INTO files (`+fileColumns+`, holders) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		f.ID, f.WorkspaceID, string(f.Blob), f.Name, f.Type, f.Size, f.SHA256, list, f.CreatedAt, database.TimeOrNil(f.ExpiresAt), holders)
+	return fileRows.insertInto(tx, *f, "holders", holders)
 }
 
 // DeleteFile implements file.Store.

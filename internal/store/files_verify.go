@@ -23,7 +23,7 @@ func (s Files) BlobsOfFiles(ctx context.Context, after blob.ID, limit int) (refs
 // FilesOfBlob returns the files that share a blob. It reads all files of the workspace.
 func (s Files) FilesOfBlob(ctx context.Context, ref blob.Ref) (found []file.File, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectFile+`WHERE workspace_id = $1 AND blob_id = $2 ORDER BY id`, []any{ref.Workspace, string(ref.ID)}, scanFile)
+		found, err = database.List(c, fileRows.selects()+`WHERE workspace_id = $1 AND blob_id = $2 ORDER BY id`, []any{ref.Workspace, string(ref.ID)}, fileRows.scan)
 		return err
 	})
 	return found, err

@@ -14,6 +14,11 @@ import (
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
+var hookRequestsTable = Table{
+	Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size",
+	Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload files",
+}
+
 // RotateToken implements trigger.Store.
 func (s Triggers) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte, entry audit.Entry) (bool, error) {
 	rotated := false

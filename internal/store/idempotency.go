@@ -11,6 +11,8 @@ import (
 // Idempotency implements idempotency.Store.
 type Idempotency struct{ db *DB }
 
+var idempotencyTable = Table{Name: "idempotency", Key: "workspace_id route key_hash", Text: "workspace_id route key_hash", Int: "expires_at", Bytes: "fingerprint response"}
+
 const selectRecord = `SELECT workspace_id, route, key_hash, fingerprint, response, expires_at FROM idempotency
 	WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`
 

@@ -13,6 +13,9 @@ import (
 // belongs to, the key that seals it, and its clock.
 type Installation struct{ db *DB }
 
+// The id of an import means nothing elsewhere.
+var installationTable = Table{Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", NotExported: "importing"}
+
 // KeyCheck returns the value that identifies the master key of this store, or nil
 // if nothing is installed yet.
 func (s Installation) KeyCheck(ctx context.Context) ([]byte, error) {

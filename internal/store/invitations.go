@@ -10,19 +10,19 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-const selectInvitation = `SELECT id, workspace_id, email, role, hash, created_at, created_by, expires_at FROM invitations `
-
-func scanInvitation(r database.Row) (in account.Invitation, err error) {
-	err = r.Scan(&in.ID, &in.WorkspaceID, &in.Email, (*string)(&in.Role), &in.Hash, &in.CreatedAt, &in.CreatedBy, &in.ExpiresAt)
-	return in, err
-}
+var invitationRows = mapTable("invitations", "id", func(in *account.Invitation) []any {
+	return []any{
+		"id", &in.ID, "workspace_id", &in.WorkspaceID, "email", &in.Email, "role", (*string)(&in.Role), "hash", &in.Hash,
+		"created_at", &in.CreatedAt, "created_by", &in.CreatedBy, "expires_at", &in.ExpiresAt,
+	}
+})
 
 // Invitations implements account.Store.
 func (s Accounts) Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[account.Invitation], error) {
 	var found []account.Invitation
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectInvitation+`WHERE workspace_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
-			[]any{workspaceID, now, before(page.After), page.Limit + 1}, scanInvitation)
+		found, err = database.List(c, invitationRows.selects()+`WHERE workspace_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+			[]any{workspaceID, now, before(page.After), page.Limit + 1}, invitationRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(in account.Invitation) string { return in.ID }), err
@@ -41,7 +41,7 @@ func (s Accounts) InvitationByHash(ctx context.Context, hash []byte, now time.Ti
 func (s Accounts) oneInvitation(ctx context.Context, where string, args ...any) (*account.Invitation, error) {
 	var found *account.Invitation
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectInvitation+where, args, scanInvitation)
+		found, err = database.One(c, invitationRows.selects()+where, args, invitationRows.scan)
 		return err
 	})
 	return found, err
@@ -60,9 +60,7 @@ func (s Accounts) InsertInvitation(ctx context.Context, in account.Invitation, a
 		if err != nil || open >= atMost {
 			return false, err
 		}
-		if err := tx.Do(`INSERT INTO invitations (id, workspace_id, email, role, hash, created_at, created_by, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			in.ID, in.WorkspaceID, in.Email, string(in.Role), in.Hash, in.CreatedAt, in.CreatedBy, in.ExpiresAt); err != nil {
+		if err := invitationRows.insertInto(tx, in); err != nil {
 			return false, err
 		}
 		return true, insertAudit(tx, entry)

@@ -13,6 +13,10 @@ import (
 // Leases implements engine.Store and local.Store: who executes a run, and what that changes.
 type Leases struct{ db *DB }
 
+var stepChunksTable = Table{Name: "step_chunks", Key: "run_id path number", Text: "run_id path", Int: "number", Bytes: "data"}
+
+var stepAttemptsTable = Table{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"}
+
 // Activate makes the node the owner of a run whose epoch still matches the
 // wake-up. It returns false if the wake-up is stale. A node that became the owner
 // but lost the response may call it again.

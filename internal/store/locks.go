@@ -6,6 +6,11 @@ import (
 	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
+var runQueueTable = Table{
+	Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing suspects concurrency_key waiting_step",
+	Int: "epoch wake_at execution_time log_bytes crashes concurrency_limit level", Bool: "admitted", Cluster: "slot throttled orphaned",
+}
+
 // lockParentAndSlots locks the run whose step waits for this one and the slots of
 // its concurrency key, in the order that all transactions use: the end of a run
 // affects both.

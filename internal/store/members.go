@@ -10,10 +10,12 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-const selectMember = `SELECT m.workspace_id, m.role, m.joined_at, ` + userColumns + ` FROM members m JOIN users u ON u.id = m.user_id `
+var membersTable = Table{Name: "members", Key: "workspace_id user_id", Text: "workspace_id user_id role", Int: "joined_at"}
+
+var selectMember = `SELECT m.workspace_id, m.role, m.joined_at, ` + userColumns + ` FROM members m JOIN users u ON u.id = m.user_id `
 
 func scanMember(r database.Row) (m account.Member, err error) {
-	err = r.Scan(append([]any{&m.WorkspaceID, (*string)(&m.Role), &m.JoinedAt}, userFields(&m.User)...)...)
+	err = r.Scan(append([]any{&m.WorkspaceID, (*string)(&m.Role), &m.JoinedAt}, userRows.into(&m.User)...)...)
 	return m, err
 }
 

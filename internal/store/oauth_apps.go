@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
@@ -12,45 +12,35 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-const appColumns = `id, workspace_id, integration, auth, client_id, fields, shared, created_at, created_by, updated_at, updated_by`
-
-func scanApp(r database.Row) (connection.App, error) { return scanAppAnd(r) }
-
-// scanAppAnd scans the columns of an app followed by others.
-func scanAppAnd(r database.Row, more ...any) (a connection.App, err error) {
-	var fields []byte
-	err = r.Scan(append([]any{
-		&a.ID, &a.WorkspaceID, &a.Integration, &a.Auth, &a.ClientID, &fields, &a.Shared, &a.CreatedAt, &a.CreatedBy, &a.UpdatedAt, &a.UpdatedBy,
-	}, more...)...)
-	if err != nil {
-		return a, err
+var appRows = mapTable("oauth_apps", "id", func(a *connection.App) []any {
+	return []any{
+		"id", &a.ID, "workspace_id", &a.WorkspaceID, "integration", &a.Integration, "auth", &a.Auth, "client_id", &a.ClientID, "fields", jsonText(&a.Fields),
+		"shared", &a.Shared, "created_at", &a.CreatedAt, "created_by", &a.CreatedBy, "updated_at", &a.UpdatedAt, "updated_by", &a.UpdatedBy,
+		"secret", unbound(archive.Bytes),
 	}
-	return a, json.Unmarshal(fields, &a.Fields)
-}
+})
 
 // PutApp implements connection.AppStore.
 func (s Connections) PutApp(ctx context.Context, app connection.SealedApp, created, updated audit.Entry) (stored connection.App, isNew bool, err error) {
-	fields, err := json.Marshal(app.Fields)
-	if err != nil {
-		return connection.App{}, false, err
-	}
 	err = s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE oauth_apps SET client_id = $1, secret = $2, fields = $3, shared = $4, updated_at = $5, updated_by = $6
-			WHERE workspace_id = $7 AND integration = $8 AND auth = $9`,
-			app.ClientID, app.Secret, string(fields), app.Shared, app.UpdatedAt, app.UpdatedBy, app.WorkspaceID, app.Integration, app.Auth)
+		args, err := appRows.values(app.App, "client_id", "fields", "shared", "updated_at", "updated_by", "workspace_id", "integration", "auth")
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(`UPDATE oauth_apps SET client_id = $1, fields = $2, shared = $3, updated_at = $4, updated_by = $5, secret = $9
+			WHERE workspace_id = $6 AND integration = $7 AND auth = $8`, append(args, app.Secret)...)
 		if err != nil {
 			return err
 		}
 		entry := updated
 		if isNew = n == 0; isNew {
 			entry = created
-			if err := tx.Do(`INSERT INTO oauth_apps (`+appColumns+`, secret) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-				app.ID, app.WorkspaceID, app.Integration, app.Auth, app.ClientID, string(fields), app.Shared, app.CreatedAt, app.CreatedBy, app.UpdatedAt, app.UpdatedBy, app.Secret); err != nil {
+			if err := appRows.insertInto(tx, app.App, "secret", app.Secret); err != nil {
 				return err
 			}
 		}
-		found, err := database.One(tx, `SELECT `+appColumns+` FROM oauth_apps WHERE workspace_id = $1 AND integration = $2 AND auth = $3`,
-			[]any{app.WorkspaceID, app.Integration, app.Auth}, scanApp)
+		found, err := database.One(tx, appRows.selects()+`WHERE workspace_id = $1 AND integration = $2 AND auth = $3`,
+			[]any{app.WorkspaceID, app.Integration, app.Auth}, appRows.scan)
 		if err != nil {
 			return err
 		}
@@ -70,7 +60,7 @@ func (s Connections) PutApp(ctx context.Context, app connection.SealedApp, creat
 // App implements connection.AppStore.
 func (s Connections) App(ctx context.Context, workspaceID, id string) (found *connection.App, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+appColumns+` FROM oauth_apps WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanApp)
+		found, err = database.One(c, appRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, appRows.scan)
 		return err
 	})
 	return found, err
@@ -80,8 +70,8 @@ func (s Connections) App(ctx context.Context, workspaceID, id string) (found *co
 func (s Connections) Apps(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.App], error) {
 	var found []connection.App
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT `+appColumns+` FROM oauth_apps WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
-			[]any{workspaceID, before(page.After), page.Limit + 1}, scanApp)
+		found, err = database.List(c, appRows.selects()+`WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+			[]any{workspaceID, before(page.After), page.Limit + 1}, appRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(a connection.App) string { return a.ID }), err
@@ -112,8 +102,8 @@ func (s Connections) AppWithID(ctx context.Context, id string) (*connection.Seal
 
 func (s Connections) sealedApp(ctx context.Context, which string, args ...any) (found *connection.SealedApp, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+appColumns+`, secret FROM oauth_apps WHERE `+which, args, func(r database.Row) (a connection.SealedApp, err error) {
-			a.App, err = scanAppAnd(r, &a.Secret)
+		found, err = database.One(c, `SELECT `+appRows.columns("")+`, secret FROM oauth_apps WHERE `+which, args, func(r database.Row) (a connection.SealedApp, err error) {
+			err = appRows.scanInto(r, &a.App, &a.Secret)
 			return a, err
 		})
 		return err

@@ -14,12 +14,12 @@ import (
 // OwnIntegrations implements ownintegration.Store.
 type OwnIntegrations struct{ db *DB }
 
-const manifestColumns = `workspace_id, id, manifest, digest, created_at, created_by, updated_at, updated_by`
-
-func scanManifest(r database.Row) (m ownintegration.Manifest, err error) {
-	err = r.Scan(&m.WorkspaceID, &m.ID, &m.Text, &m.Digest, &m.CreatedAt, &m.CreatedBy, &m.UpdatedAt, &m.UpdatedBy)
-	return m, err
-}
+var manifestRows = mapTable("own_integrations", "workspace_id id", func(m *ownintegration.Manifest) []any {
+	return []any{
+		"workspace_id", &m.WorkspaceID, "id", &m.ID, "manifest", &m.Text, "digest", &m.Digest,
+		"created_at", &m.CreatedAt, "created_by", &m.CreatedBy, "updated_at", &m.UpdatedAt, "updated_by", &m.UpdatedBy,
+	}
+})
 
 func scanHead(r database.Row) (h ownintegration.Head, err error) {
 	err = r.Scan(&h.ID, &h.Digest)
@@ -33,7 +33,7 @@ func lockOwn(tx *transaction, workspaceID string) error {
 }
 
 func readManifest(c database.Conn, workspaceID, id string) (*ownintegration.Manifest, error) {
-	return database.One(c, `SELECT `+manifestColumns+` FROM own_integrations WHERE workspace_id = $1 AND id = $2`, []any{workspaceID, id}, scanManifest)
+	return database.One(c, manifestRows.selects()+`WHERE workspace_id = $1 AND id = $2`, []any{workspaceID, id}, manifestRows.scan)
 }
 
 func readHead(c database.Conn, workspaceID, id string) (*ownintegration.Head, error) {
@@ -57,8 +57,7 @@ func (s OwnIntegrations) InsertManifest(ctx context.Context, m ownintegration.Ma
 		if outcome, err = roomForManifest(tx, m); err != nil || outcome != ownintegration.Done {
 			return err
 		}
-		if err := tx.Do(`INSERT INTO own_integrations (`+manifestColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			m.WorkspaceID, m.ID, m.Text, m.Digest, m.CreatedAt, m.CreatedBy, m.UpdatedAt, m.UpdatedBy); err != nil {
+		if err := manifestRows.insertInto(tx, m); err != nil {
 			return err
 		}
 		return insertAudit(tx, entry)

@@ -12,6 +12,8 @@ import (
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
+var pendingTriggersTable = Table{Name: "pending_triggers", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"}
+
 // insertPendingEvent stores an event for a trigger that fires on it.
 func insertPendingEvent(tx *transaction, e event.Event, to trigger.EventFilter) error {
 	at := clock.Past(e.At)
@@ -49,7 +51,8 @@ func (s Triggers) DuePendingEvents(ctx context.Context, now time.Time, limit int
 
 func scanPendingEvent(r database.Row) (trigger.PendingEvent, error) {
 	var e event.Event
-	of, err := scanTriggerAnd(r, &e.ID, &e.WorkspaceID, (*string)(&e.Type), &e.WorkflowID, &e.RunID, &e.At, &e.Depth, &e.Body)
+	var of trigger.Trigger
+	err := triggerRows.scanInto(r, &of, &e.ID, &e.WorkspaceID, (*string)(&e.Type), &e.WorkflowID, &e.RunID, &e.At, &e.Depth, &e.Body)
 	return trigger.PendingEvent{Of: of, Event: e}, err
 }
 

@@ -16,6 +16,8 @@ import (
 // the columns that identify a row.
 type part struct{ table, of, key string }
 
+var purgedRunsTable = Table{Name: "purged_runs", Key: "run_id", Text: "run_id"}
+
 // partsOfRun are the tables with rows that belong to a run, other than runs and
 // run_queue.
 var partsOfRun = []part{

@@ -17,6 +17,16 @@ type Runs struct {
 	fileReader
 }
 
+var stepsTable = Table{
+	Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev checkpoint_attempt", Bytes: "state",
+	Text: "run_id path name type status awaits reason error_code error_text error_step input output answer input_files output_files answer_files",
+}
+
+var runsTable = Table{
+	Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test draft",
+	Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step concurrency_key payload headers query started_by_type started_by_id started_by_name files",
+}
+
 func insertRun(tx *transaction, r run.Run) error {
 	var (
 		parent, step, waits any

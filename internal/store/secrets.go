@@ -13,6 +13,10 @@ import (
 // Secrets implements secret.Store: secrets and variables.
 type Secrets struct{ db *DB }
 
+var variablesTable = Table{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"}
+
+var secretsTable = Table{Name: "secrets", Key: "workspace_id name", Text: "workspace_id name created_by updated_by", Int: "created_at updated_at", Bytes: "value"}
+
 // valueTable implements secret.Table for secrets and for variables, which have
 // a table each.
 type valueTable[T interface{ Meta() secret.Metadata }] struct {

@@ -10,6 +10,10 @@ import (
 	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
+// The rest is about the machine that wrote it. Before the runs, whose times it
+// belongs to.
+var serviceClockTable = Table{Name: "service_clock", Key: "id", Int: "id correction settled", NotExported: "seen boot booted_at"}
+
 // ServiceClock reads the record of the steady time. It is empty if there is none.
 func (s Installation) ServiceClock(ctx context.Context) (r clock.Record, err error) {
 	err = s.db.read(ctx, func(c database.Conn) error {

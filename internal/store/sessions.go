@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -33,11 +34,14 @@ func insertSession(tx *transaction, n account.NewSession) error {
 	return insertAudit(tx, n.Entry)
 }
 
-const sessionColumns = `s.id, s.user_id, s.workspace_id, s.created_at, s.seen_at, s.expires_at, s.address, s.agent`
+var sessionRows = mapTable("sessions", "id", func(s *account.Session) []any {
+	return []any{
+		"id", &s.ID, "hash", unbound(archive.Bytes), "user_id", &s.UserID, "workspace_id", &s.WorkspaceID, "created_at", &s.CreatedAt,
+		"seen_at", &s.SeenAt, "expires_at", &s.ExpiresAt, "address", &s.Address, "agent", &s.Agent,
+	}
+})
 
-func sessionFields(s *account.Session) []any {
-	return []any{&s.ID, &s.UserID, &s.WorkspaceID, &s.CreatedAt, &s.SeenAt, &s.ExpiresAt, &s.Address, &s.Agent}
-}
+var sessionColumns = sessionRows.columns("s.")
 
 // SessionByHash implements account.Store.
 func (s Accounts) SessionByHash(ctx context.Context, hash []byte) (*account.SignedIn, error) {
@@ -53,8 +57,8 @@ func (s Accounts) SessionByHash(ctx context.Context, hash []byte) (*account.Sign
 }
 
 func scanSignedIn(r database.Row) (in account.SignedIn, err error) {
-	fields := append([]any{(*string)(&in.Role)}, sessionFields(&in.Session)...)
-	fields = append(append(fields, userFields(&in.User)...), workspaceFields(&in.Workspace)...)
+	fields := append([]any{(*string)(&in.Role)}, sessionRows.into(&in.Session)...)
+	fields = append(append(fields, userRows.into(&in.User)...), workspaceFields(&in.Workspace)...)
 	err = r.Scan(fields...)
 	return in, err
 }
@@ -64,10 +68,7 @@ func (s Accounts) Sessions(ctx context.Context, userID string, page paging.Reque
 	var found []account.Session
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.id < $2 ORDER BY s.id DESC LIMIT $3`,
-			[]any{userID, before(page.After), page.Limit + 1}, func(r database.Row) (s account.Session, err error) {
-				err = r.Scan(sessionFields(&s)...)
-				return s, err
-			})
+			[]any{userID, before(page.After), page.Limit + 1}, sessionRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(s account.Session) string { return s.ID }), err

@@ -17,6 +17,8 @@ import (
 // State implements state.Store.
 type State struct{ db *DB }
 
+var stateKeysTable = Table{Name: "state_keys", Key: "workspace_id workflow_id name", Text: "workspace_id workflow_id name value files", Int: "size expires_at created_at updated_at"}
+
 const selectStateKey = `SELECT name, value, files, expires_at, created_at, updated_at FROM state_keys WHERE workspace_id = $1 AND workflow_id = $2 `
 
 func scanStateKey(r database.Row) (k state.Key, err error) {

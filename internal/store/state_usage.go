@@ -8,6 +8,8 @@ import (
 // stateUsage is how much a workspace keeps between runs, or by how much that changes.
 type stateUsage struct{ tables, rows, keys, bytes int }
 
+var stateUsageTable = Table{Name: "state_usage", Key: "workspace_id", Text: "workspace_id", Int: "tables table_rows state_keys stored_bytes"}
+
 // lockState serializes the changes of the tables, rows and keys of a workspace until
 // the end of the transaction, and returns how much there is.
 func lockState(tx *transaction, workspaceID string) (have stateUsage, err error) {

@@ -61,7 +61,7 @@ func subscribersOf(tx *transaction, workspaceID string) (subs subscribers, err e
 		[]any{workspaceID, true}, scanEventFilter); err != nil {
 		return subs, err
 	}
-	if subs.webhooks, err = database.List(tx, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{workspaceID}, scanWebhook); err != nil {
+	if subs.webhooks, err = database.List(tx, webhookRows.selects()+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{workspaceID}, webhookRows.scan); err != nil {
 		return subs, err
 	}
 	if cacheable {

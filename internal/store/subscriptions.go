@@ -25,22 +25,17 @@ type Subscriptions struct {
 // so that one with many slow services leaves room for others.
 const subscriptionsPerWorkspace = 4
 
-const subscriptionColumns = `s.id, s.workspace_id, s.target, s.connection_id, s.hook, s.token_hash, s.sealed, s.base_url, s.registered, s.expires_at, s.next_at,
-	s.failures, s.error_at, s.error_code, s.error_text, s.created_at`
-
-func scanSubscription(r database.Row) (subscription.Subscription, error) {
-	var (
-		s       subscription.Subscription
-		failed  trigger.Note
-		errorAt *time.Time
-	)
-	err := r.Scan(&s.ID, &s.WorkspaceID, &s.Target, &s.ConnectionID, &s.Hook, &s.TokenHash, &s.Sealed, &s.BaseURL, &s.Registered, &s.ExpiresAt, &s.NextAt,
-		&s.Failures, &errorAt, &failed.Code, &failed.Message, &s.CreatedAt)
-	if errorAt != nil {
-		failed.At, s.Error = *errorAt, &failed
+var subscriptionRows = mapTable("subscriptions", "id", func(s *subscription.Subscription) []any {
+	failed := noteOf(&s.Error)
+	return []any{
+		"id", &s.ID, "workspace_id", &s.WorkspaceID, "target", &s.Target, "connection_id", &s.ConnectionID, "hook", &s.Hook, "token_hash", &s.TokenHash,
+		"sealed", &s.Sealed, "base_url", &s.BaseURL, "registered", &s.Registered, "expires_at", &s.ExpiresAt, "next_at", &s.NextAt, "failures", &s.Failures,
+		"error_at", failed.at, "error_code", failed.code, "error_text", failed.text, "created_at", &s.CreatedAt,
+		"claimed_by", local, "claimed_until", local,
 	}
-	return s, err
-}
+})
+
+var subscriptionColumns = subscriptionRows.columns("s.")
 
 // subscriptionsOf returns the targets of the subscriptions that the triggers of a workflow
 // need, sorted.
@@ -112,7 +107,7 @@ func announceSubscriptions(tx *transaction) {
 func (s Subscriptions) DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) (due []subscription.Subscription, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, `SELECT `+subscriptionColumns+` FROM `+s.nextSubscriptions()+` AND s.next_at <= $2 ORDER BY s.next_at LIMIT $4`,
-			[]any{node, now, subscriptionsPerWorkspace, limit}, scanSubscription)
+			[]any{node, now, subscriptionsPerWorkspace, limit}, subscriptionRows.scan)
 		return err
 	})
 	return due, err
@@ -167,7 +162,7 @@ func subscriptionNeed(c database.Conn, of subscription.Subscription) (need subsc
 		return need, err
 	}
 	need.Triggers, err = database.List(c, selectTrigger+`WHERE t.subscription = $1 AND t.workspace_id = $2 ORDER BY t.workflow_id, t.trigger_id`,
-		[]any{of.Target, of.WorkspaceID}, scanTrigger)
+		[]any{of.Target, of.WorkspaceID}, triggerRows.scan)
 	return need, err
 }
 
@@ -209,7 +204,7 @@ func (s Subscriptions) DeleteSubscription(ctx context.Context, of subscription.S
 // SubscriptionByToken implements subscription.Store.
 func (s Subscriptions) SubscriptionByToken(ctx context.Context, hash []byte) (found *subscription.Subscription, need subscription.Need, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.token_hash = $1`, []any{hash}, scanSubscription)
+		found, err = database.One(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.token_hash = $1`, []any{hash}, subscriptionRows.scan)
 		if err != nil || found == nil {
 			return err
 		}
@@ -231,7 +226,7 @@ func (s Subscriptions) SubscriptionsFor(ctx context.Context, workspaceID string,
 	}
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.workspace_id = $1 AND s.target IN (`+database.Placeholders(2, len(targets))+`)`,
-			args, scanSubscription)
+			args, subscriptionRows.scan)
 		return err
 	})
 	return found, err

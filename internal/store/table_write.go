@@ -23,6 +23,10 @@ type tableTx struct {
 	grown  stateUsage // by this operation
 }
 
+var tableIndexTable = Table{Name: "table_index", Key: "table_id column_id value row_id", Text: "table_id column_id value row_id workspace_id"}
+
+var tableRowsTable = Table{Name: "table_rows", Key: "table_id id", Text: "table_id id workspace_id unique_key data", Int: "size created_at updated_at"}
+
 // openTable locks the tables of the workspace and reads the one of an operation.
 func openTable(tx *transaction, scope table.Scope) (*tableTx, error) {
 	have, err := lockState(tx, scope.WorkspaceID)

@@ -9,11 +9,14 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 )
 
+var ticketRows = mapTable("tickets", "hash", func(t *account.Ticket) []any {
+	return []any{"hash", &t.Hash, "kind", (*string)(&t.Kind), "user_id", &t.UserID, "created_at", &t.CreatedAt, "expires_at", &t.ExpiresAt}
+})
+
 // InsertTicket implements account.Store.
 func (s Accounts) InsertTicket(ctx context.Context, t account.Ticket, entries ...audit.Entry) error {
 	return s.db.write(ctx, func(tx *transaction) error {
-		if err := tx.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-			t.Hash, string(t.Kind), t.UserID, t.CreatedAt, t.ExpiresAt); err != nil {
+		if err := ticketRows.insertInto(tx, t); err != nil {
 			return err
 		}
 		return insertAudit(tx, entries...)
@@ -24,11 +27,7 @@ func (s Accounts) InsertTicket(ctx context.Context, t account.Ticket, entries ..
 func (s Accounts) TicketByHash(ctx context.Context, kind account.TicketKind, hash []byte, now time.Time) (*account.Ticket, error) {
 	var found *account.Ticket
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT hash, kind, user_id, created_at, expires_at FROM tickets WHERE hash = $1 AND kind = $2 AND expires_at > $3`,
-			[]any{hash, string(kind), now}, func(r database.Row) (t account.Ticket, err error) {
-				err = r.Scan(&t.Hash, (*string)(&t.Kind), &t.UserID, &t.CreatedAt, &t.ExpiresAt)
-				return t, err
-			})
+		found, err = database.One(c, ticketRows.selects()+`WHERE hash = $1 AND kind = $2 AND expires_at > $3`, []any{hash, string(kind), now}, ticketRows.scan)
 		return err
 	})
 	return found, err

@@ -8,6 +8,8 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
+var triggerKeysTable = Table{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"}
+
 // claimTriggerKey records the idempotency key of a call, or returns the run that
 // used it before.
 func claimTriggerKey(tx *transaction, r run.Run, f run.Fire) error {

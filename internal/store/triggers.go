@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/release"
@@ -149,10 +150,48 @@ func execOne(tx *transaction, statement string, args ...any) error {
 	return err
 }
 
-const triggerColumns = `t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.version, t.active, t.next_at, t.fired_at, t.run_id,
-	t.error_at, t.error_code, t.error_text, t.failures, t.not_fired_at, t.not_fired_code, t.not_fired_text, t.token, t.state, t.subscription`
+var triggerRows = mapTable("triggers", "workflow_id trigger_id", func(t *trigger.Trigger) []any {
+	failed, notFired := noteOf(&t.Error), noteOf(&t.NotFired)
+	return []any{
+		"workspace_id", &t.WorkspaceID, "workflow_id", &t.WorkflowID, "trigger_id", &t.ID, "type", &t.Type, "version", &t.Version, "active", &t.Active,
+		"next_at", &t.NextAt, "fired_at", &t.FiredAt, "run_id", nullable(&t.RunID),
+		"error_at", failed.at, "error_code", failed.code, "error_text", failed.text, "failures", &t.Failures,
+		"not_fired_at", notFired.at, "not_fired_code", notFired.code, "not_fired_text", notFired.text,
+		"token_hash", unbound(archive.Bytes), "token", &t.SealedToken, "spec", unbound(archive.Text), "state", &t.State, "subscription", nullable(&t.Subscription),
+		"polling", local, "poll_again", local,
+	}
+})
 
-const selectTrigger = `SELECT ` + triggerColumns + ` FROM triggers t `
+var (
+	triggerColumns = triggerRows.columns("t.")
+	selectTrigger  = `SELECT ` + triggerColumns + ` FROM triggers t `
+)
+
+// note is in place of the three columns of a trigger.Note. Without a time there is none.
+type note struct {
+	at         converted
+	code, text converted
+}
+
+func noteOf(into **trigger.Note) note {
+	stored, at := *into, new(*time.Time)
+	if stored == nil {
+		stored = &trigger.Note{}
+	}
+	decode := func() error {
+		if *at != nil {
+			stored.At, *into = **at, stored
+		}
+		return nil
+	}
+	encode := func() (any, error) {
+		if *into == nil {
+			return nil, nil
+		}
+		return stored.At, nil
+	}
+	return note{converted{archive.Int, at, decode, encode}, nullable(&stored.Code), nullable(&stored.Message)}
+}
 
 // knownTrigger returns the condition that this node knows what a trigger of t needs. The
 // parameter is the highest level that it knows. Other triggers are for newer nodes.
@@ -160,33 +199,11 @@ func knownTrigger(parameter int) string {
 	return `NOT EXISTS (SELECT 1 FROM workflow_versions v WHERE v.workflow_id = t.workflow_id AND v.version = t.version AND v.level > $` + strconv.Itoa(parameter) + `)`
 }
 
-func scanTrigger(r database.Row) (trigger.Trigger, error) { return scanTriggerAnd(r) }
-
-// scanTriggerAnd scans the columns of a trigger followed by others.
-func scanTriggerAnd(r database.Row, more ...any) (trigger.Trigger, error) {
-	var (
-		t                    trigger.Trigger
-		failed, notFired     trigger.Note
-		failedAt, notFiredAt *time.Time
-	)
-	err := r.Scan(append([]any{
-		&t.WorkspaceID, &t.WorkflowID, &t.ID, &t.Type, &t.Version, &t.Active, &t.NextAt, &t.FiredAt, &t.RunID,
-		&failedAt, &failed.Code, &failed.Message, &t.Failures, &notFiredAt, &notFired.Code, &notFired.Message, &t.SealedToken, &t.State, &t.Subscription,
-	}, more...)...)
-	if failedAt != nil {
-		failed.At, t.Error = *failedAt, &failed
-	}
-	if notFiredAt != nil {
-		notFired.At, t.NotFired = *notFiredAt, &notFired
-	}
-	return t, err
-}
-
 // Triggers implements trigger.Store.
 func (s Triggers) Triggers(ctx context.Context, workspaceID, workflowID string) ([]trigger.Trigger, error) {
 	var found []trigger.Trigger
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, scanTrigger)
+		found, err = database.List(c, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, triggerRows.scan)
 		return err
 	})
 	return found, err
@@ -196,7 +213,7 @@ func (s Triggers) Triggers(ctx context.Context, workspaceID, workflowID string) 
 func (s Triggers) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigger, error) {
 	var found *trigger.Trigger
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, scanTrigger)
+		found, err = database.One(c, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, triggerRows.scan)
 		return err
 	})
 	return found, err
@@ -207,7 +224,7 @@ func (s Triggers) DueTriggers(ctx context.Context, kind string, now time.Time, l
 	var due []trigger.Trigger
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
 		due, err = database.List(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 AND `+knownTrigger(3)+` ORDER BY t.next_at LIMIT $4`,
-			[]any{kind, now, release.Known(), limit}, scanTrigger)
+			[]any{kind, now, release.Known(), limit}, triggerRows.scan)
 		return err
 	})
 	return due, err

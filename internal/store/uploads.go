@@ -9,12 +9,12 @@ import (
 	"github.com/stepmill/stepmill/internal/file"
 )
 
-const uploadColumns = `id, workspace_id, name, type, metadata, size, received, created_at, expires_at`
-
-func scanUpload(r database.Row) (u file.Upload, err error) {
-	err = r.Scan(&u.ID, &u.WorkspaceID, &u.Name, &u.Type, &u.Metadata, &u.Size, &u.Received, &u.CreatedAt, &u.ExpiresAt)
-	return u, err
-}
+var uploadRows = mapTable("uploads", "id", func(u *file.Upload) []any {
+	return []any{
+		"id", &u.ID, "workspace_id", &u.WorkspaceID, "name", &u.Name, "type", &u.Type, "metadata", &u.Metadata, "size", &u.Size, "received", &u.Received,
+		"created_at", &u.CreatedAt, "expires_at", &u.ExpiresAt,
+	}
+})
 
 // InsertUpload implements file.UploadStore.
 func (s Files) InsertUpload(ctx context.Context, u file.Upload, check func(have file.Usage, uploads int) error) error {
@@ -30,8 +30,7 @@ func (s Files) InsertUpload(ctx context.Context, u file.Upload, check func(have 
 		if err := check(have, uploads); err != nil {
 			return err
 		}
-		if err := tx.Do(`INSERT INTO uploads (`+uploadColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			u.ID, u.WorkspaceID, u.Name, u.Type, u.Metadata, u.Size, u.Received, u.CreatedAt, u.ExpiresAt); err != nil {
+		if err := uploadRows.insertInto(tx, u); err != nil {
 			return err
 		}
 		return addUploading(tx, u.WorkspaceID, u.Size)
@@ -45,7 +44,7 @@ func addUploading(tx *transaction, workspaceID string, bytes int64) error {
 // Upload implements file.UploadStore.
 func (s Files) Upload(ctx context.Context, workspaceID, id string, now time.Time) (found *file.Upload, err error) {
 	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+uploadColumns+` FROM uploads WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, []any{id, workspaceID, now}, scanUpload)
+		found, err = database.One(c, uploadRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, []any{id, workspaceID, now}, uploadRows.scan)
 		return err
 	})
 	return found, err

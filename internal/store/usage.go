@@ -15,6 +15,8 @@ import (
 // Usage implements usage.Store.
 type Usage struct{ db *DB }
 
+var usageTable = Table{Name: "usage", Key: "workspace_id date", Text: "workspace_id date", Int: "requests runs_started runs_succeeded runs_failed runs_cancelled"}
+
 // AddUsage implements usage.Store.
 func (s Usage) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) error {
 	return s.db.write(ctx, func(tx *transaction) error {

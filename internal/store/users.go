@@ -51,25 +51,23 @@ func (s Accounts) HasUsers(ctx context.Context) (bool, error) {
 	return n == 1, err
 }
 
-const userColumns = `u.id, u.email, u.name, u.password, u.identity, u.seen_at, u.created_at`
+var userRows = mapTable("users", "id", func(u *account.User) []any {
+	return []any{
+		"id", &u.ID, "email", &u.Email, "name", &u.Name, "password", &u.Password, "identity", nullable(&u.Identity),
+		"seen_at", &u.SeenAt, "created_at", &u.CreatedAt,
+	}
+})
 
-const selectUser = `SELECT ` + userColumns + ` FROM users u `
-
-// userFields returns the scan destinations for the columns of a user.
-func userFields(u *account.User) []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.Password, &u.Identity, &u.SeenAt, &u.CreatedAt}
-}
-
-func scanUser(r database.Row) (u account.User, err error) {
-	err = r.Scan(userFields(&u)...)
-	return u, err
-}
+var (
+	userColumns = userRows.columns("u.")
+	selectUser  = `SELECT ` + userColumns + ` FROM users u `
+)
 
 // Users implements account.Store.
 func (s Accounts) Users(ctx context.Context, page paging.Request) (paging.Page[account.User], error) {
 	var found []account.User
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectUser+`WHERE u.id < $1 ORDER BY u.id DESC LIMIT $2`, []any{before(page.After), page.Limit + 1}, scanUser)
+		found, err = database.List(c, selectUser+`WHERE u.id < $1 ORDER BY u.id DESC LIMIT $2`, []any{before(page.After), page.Limit + 1}, userRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(u account.User) string { return u.ID }), err
@@ -129,7 +127,7 @@ func endAccess(tx *transaction, userID, keepSession string) error {
 func (s Accounts) oneUser(ctx context.Context, where, arg string) (*account.User, error) {
 	var found *account.User
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectUser+where, []any{arg}, scanUser)
+		found, err = database.One(c, selectUser+where, []any{arg}, userRows.scan)
 		return err
 	})
 	return found, err
@@ -137,8 +135,11 @@ func (s Accounts) oneUser(ctx context.Context, where, arg string) (*account.User
 
 // insertUser returns false if another user has the address or the identity.
 func insertUser(tx *transaction, user account.User) (bool, error) {
-	return oneRow(tx.Exec(`INSERT INTO users (id, email, name, password, identity, seen_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT DO NOTHING`, user.ID, user.Email, user.Name, user.Password, database.OrNil(user.Identity), database.TimeOrNil(user.SeenAt), user.CreatedAt))
+	args, err := userRows.args(user)
+	if err != nil {
+		return false, err
+	}
+	return oneRow(tx.Exec(userRows.insert+` ON CONFLICT DO NOTHING`, args...))
 }
 
 // lockUser blocks other transactions on a user until this one ends. It returns

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
@@ -15,17 +16,25 @@ import (
 // Webhooks implements webhook.Store and webhook.Outbox.
 type Webhooks struct{ db *DB }
 
-const selectWebhook = `SELECT id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint,
-	old_secret, old_until, failing_since, created_at, updated_at FROM webhooks `
-
-func scanWebhook(r database.Row) (w webhook.Webhook, err error) {
-	var events string
-	err = r.Scan(&w.ID, &w.WorkspaceID, &w.URL, &events, &w.WorkflowID, &w.Enabled, &w.DisabledReason,
-		&w.SealedSecret, &w.SecretHint, &w.OldSecret, &w.OldUntil, &w.FailingSince, &w.CreatedAt, &w.UpdatedAt)
-	for name := range strings.SplitSeq(events, ",") {
-		w.Events = append(w.Events, event.Type(name))
+var webhookRows = mapTable("webhooks", "id", func(w *webhook.Webhook) []any {
+	return []any{
+		"id", &w.ID, "workspace_id", &w.WorkspaceID, "url", &w.URL, "events", eventList(&w.Events), "workflow_id", &w.WorkflowID,
+		"enabled", &w.Enabled, "disabled_reason", &w.DisabledReason, "secret", &w.SealedSecret, "secret_hint", &w.SecretHint,
+		"old_secret", &w.OldSecret, "old_until", &w.OldUntil, "failures", unbound(archive.Int), "failing_since", &w.FailingSince,
+		"created_at", &w.CreatedAt, "updated_at", &w.UpdatedAt, "deleted_at", unbound(archive.Int),
 	}
-	return w, err
+})
+
+// eventList is stored as names separated by commas.
+func eventList(events *[]event.Type) converted {
+	names := new(string)
+	decode := func() error {
+		for name := range strings.SplitSeq(*names, ",") {
+			*events = append(*events, event.Type(name))
+		}
+		return nil
+	}
+	return converted{archive.Text, names, decode, func() (any, error) { return joinEvents(*events), nil }}
 }
 
 func joinEvents(events []event.Type) string {
@@ -73,11 +82,7 @@ func (s Webhooks) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost i
 			return nil
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
-		if err := tx.Do(`INSERT INTO webhooks
-			(id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			w.ID, w.WorkspaceID, w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason,
-			w.SealedSecret, w.SecretHint, w.CreatedAt, w.UpdatedAt); err != nil {
+		if err := webhookRows.insertInto(tx, w); err != nil {
 			return err
 		}
 		return insertAudit(tx, entry)
@@ -89,7 +94,7 @@ func (s Webhooks) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost i
 func (s Webhooks) Webhook(ctx context.Context, workspaceID, id string) (*webhook.Webhook, error) {
 	var found *webhook.Webhook
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectWebhook+`WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{id, workspaceID}, scanWebhook)
+		found, err = database.One(c, webhookRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{id, workspaceID}, webhookRows.scan)
 		return err
 	})
 	return found, err
@@ -99,8 +104,8 @@ func (s Webhooks) Webhook(ctx context.Context, workspaceID, id string) (*webhook
 func (s Webhooks) Webhooks(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[webhook.Webhook], error) {
 	var found []webhook.Webhook
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
-			[]any{workspaceID, before(page.After), page.Limit + 1}, scanWebhook)
+		found, err = database.List(c, webhookRows.selects()+`WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
+			[]any{workspaceID, before(page.After), page.Limit + 1}, webhookRows.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(w webhook.Webhook) string { return w.ID }), err

@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/file"
@@ -22,15 +22,35 @@ type Workflows struct {
 	fileReader
 }
 
+var workflowRows = mapTable("workflows", "id", func(w *workflow.Workflow) []any {
+	return []any{
+		"id", &w.ID, "workspace_id", &w.WorkspaceID, "name", &w.Name, "description", &w.Description, "state", (*string)(&w.State),
+		"version", &w.Version, "revision", &w.Revision, "created_at", &w.CreatedAt, "updated_at", &w.UpdatedAt, "layout", jsonText(&w.Layout),
+		"source", &w.Source, "source_stale", &w.SourceStale, "pinned", jsonText(&w.Pinned), "pinned_files", pinFiles(&w.Pinned),
+		"deleted_at", unbound(archive.Int),
+	}
+})
+
+// pinFiles is stored as the JSON pointers of the files in pinned outputs. It is read after
+// them.
+func pinFiles(pins *workflow.Pins) converted {
+	pointers := new(filePointers)
+	decode := func() error { return pointers.decodePins(*pins) }
+	return converted{archive.Text, (*[]byte)(pointers), decode, func() (any, error) { return pointersOrNil(pins.FilePointers()) }}
+}
+
+var versionRows = mapTable("workflow_versions", "workflow_id version", func(v *workflow.Version) []any {
+	return []any{
+		"workflow_id", &v.WorkflowID, "version", &v.Number, "created_at", &v.CreatedAt, "created_by", &v.CreatedBy,
+		"definition", unbound(archive.Text), "source", unbound(archive.Text), "files", unbound(archive.Text), "level", unbound(archive.Int),
+	}
+})
+
 // InsertWorkflow implements workflow.Store.
 func (s Workflows) InsertWorkflow(
 	ctx context.Context, w workflow.Workflow, first workflow.Version, atMost int, entry audit.Entry, armed ...workflow.Armed,
 ) (bool, error) {
-	layout, pinned, err := encodeLayoutAndPins(w)
-	if err != nil {
-		return false, err
-	}
-	pinnedFiles, err := pointersOrNil(w.Pinned.FilePointers())
+	row, err := workflowRows.args(w)
 	if err != nil {
 		return false, err
 	}
@@ -40,11 +60,7 @@ func (s Workflows) InsertWorkflow(
 		if inserted, err = incrementUsage(tx, "workflows", w.WorkspaceID, atMost); err != nil || !inserted {
 			return err
 		}
-		if err := tx.Do(`INSERT INTO workflows
-			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout, source, source_stale, pinned, pinned_files)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, layout,
-			w.Source, w.SourceStale, pinned, pinnedFiles); err != nil {
+		if err := tx.Do(workflowRows.insert, row...); err != nil {
 			return err
 		}
 		if err := insertVersion(tx, w.WorkspaceID, first); err != nil {
@@ -66,16 +82,6 @@ func (s Workflows) InsertWorkflow(
 	return inserted, err
 }
 
-// encodeLayoutAndPins returns the layout and the pinned outputs as JSON.
-func encodeLayoutAndPins(w workflow.Workflow) (layout, pinned string, err error) {
-	drawn, err := json.Marshal(w.Layout)
-	if err != nil {
-		return "", "", err
-	}
-	pins, err := json.Marshal(w.Pinned)
-	return string(drawn), string(pins), err
-}
-
 // insertVersion stores a version, which holds the files that its definition refers to.
 func insertVersion(tx *transaction, workspaceID string, v workflow.Version) error {
 	definition, err := v.Definition.Canonical()
@@ -86,9 +92,7 @@ func insertVersion(tx *transaction, workspaceID string, v workflow.Version) erro
 	if err != nil {
 		return err
 	}
-	if err := tx.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition, source, files, level)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition), v.Source, files, v.Definition.Level); err != nil {
+	if err := versionRows.insertInto(tx, v, "definition", string(definition), "source", v.Source, "files", files, "level", v.Definition.Level); err != nil {
 		return err
 	}
 	return holdFiles(tx, workspaceID, file.HeldByVersion(v.WorkflowID, v.Number), v.Definition.Files.IDs(), v.CreatedAt)
@@ -98,8 +102,7 @@ func insertVersion(tx *transaction, workspaceID string, v workflow.Version) erro
 func (s Workflows) Workflow(ctx context.Context, workspaceID, id string) (*workflow.Workflow, error) {
 	var found *workflow.Workflow
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
-			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, w.pinned_files, v.definition, v.level
+		found, err = database.One(c, `SELECT `+workflowRows.columns("w.")+`, v.definition, v.level
 			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
 			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
 		return err
@@ -107,27 +110,11 @@ func (s Workflows) Workflow(ctx context.Context, workspaceID, id string) (*workf
 	return found, err
 }
 
-func scanWorkflow(r database.Row) (workflow.Workflow, error) {
-	var (
-		w                          workflow.Workflow
-		layout, pinned, definition []byte
-		files                      filePointers
-		level                      int
-	)
-	if err := r.Scan(&w.ID, &w.WorkspaceID, &w.Name, &w.Description, (*string)(&w.State), &w.Version, &w.Revision,
-		&w.CreatedAt, &w.UpdatedAt, &layout, &w.Source, &w.SourceStale, &pinned, (*[]byte)(&files), &definition, &level); err != nil {
-		return w, err
+func scanWorkflow(r database.Row) (w workflow.Workflow, err error) {
+	definition, level := []byte(nil), 0
+	if err := workflowRows.scanInto(r, &w, &definition, &level); err != nil {
+		return w, fmt.Errorf("decode the workflow %s: %w", w.ID, err)
 	}
-	if err := json.Unmarshal(layout, &w.Layout); err != nil {
-		return w, fmt.Errorf("decode the layout of %s: %w", w.ID, err)
-	}
-	if err := json.Unmarshal(pinned, &w.Pinned); err != nil {
-		return w, fmt.Errorf("decode the pins of %s: %w", w.ID, err)
-	}
-	if err := files.decodePins(w.Pinned); err != nil {
-		return w, fmt.Errorf("decode the pins of %s: %w", w.ID, err)
-	}
-	var err error
 	w.Definition, err = workflow.ParseStored(definition, level)
 	return w, err
 }
@@ -135,11 +122,8 @@ func scanWorkflow(r database.Row) (workflow.Workflow, error) {
 // UpdateWorkflow implements workflow.Store.
 func (s Workflows) UpdateWorkflow(ctx context.Context, change workflow.Change) (bool, error) {
 	w := change.Workflow
-	layout, pinned, err := encodeLayoutAndPins(w)
-	if err != nil {
-		return false, err
-	}
-	pinnedFiles, err := pointersOrNil(w.Pinned.FilePointers())
+	row, err := workflowRows.values(w, "name", "description", "state", "version", "revision", "updated_at", "layout", "source", "source_stale",
+		"pinned", "pinned_files", "id", "workspace_id")
 	if err != nil {
 		return false, err
 	}
@@ -157,9 +141,7 @@ func (s Workflows) UpdateWorkflow(ctx context.Context, change workflow.Change) (
 		}
 		n, err := tx.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,
 			source = $8, source_stale = $9, pinned = $10, pinned_files = $11
-			WHERE id = $12 AND workspace_id = $13 AND revision = $14 AND deleted_at IS NULL`,
-			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, layout,
-			w.Source, w.SourceStale, pinned, pinnedFiles, w.ID, w.WorkspaceID, change.WasRevision)
+			WHERE id = $12 AND workspace_id = $13 AND revision = $14 AND deleted_at IS NULL`, append(row, change.WasRevision)...)
 		if updated = n == 1; err != nil || !updated {
 			return err
 		}
@@ -249,14 +231,9 @@ func (s Workflows) Versions(ctx context.Context, workspaceID, id string, page pa
 	}
 	var versions []workflow.Version
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		versions, err = database.List(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by
-			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+		versions, err = database.List(c, `SELECT `+versionRows.columns("v.")+` FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 			WHERE v.workflow_id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL AND v.version < $3
-			ORDER BY v.version DESC LIMIT $4`, []any{id, workspaceID, below, page.Limit + 1},
-			func(r database.Row) (v workflow.Version, err error) {
-				err = r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy)
-				return v, err
-			})
+			ORDER BY v.version DESC LIMIT $4`, []any{id, workspaceID, below, page.Limit + 1}, versionRows.scan)
 		return err
 	})
 	return paging.Cut(versions, page.Limit, func(v workflow.Version) string { return strconv.Itoa(v.Number) }), err
@@ -266,8 +243,7 @@ func (s Workflows) Versions(ctx context.Context, workspaceID, id string, page pa
 func (s Workflows) Version(ctx context.Context, workspaceID, id string, number int) (*workflow.Version, error) {
 	var found *workflow.Version
 	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition, v.source, v.level
-			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+		found, err = database.One(c, `SELECT `+versionRows.columns("v.")+`, v.definition, v.source, v.level FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 			WHERE v.workflow_id = $1 AND v.version = $2 AND w.workspace_id = $3 AND w.deleted_at IS NULL`,
 			[]any{id, number, workspaceID}, scanVersion)
 		return err
@@ -275,16 +251,11 @@ func (s Workflows) Version(ctx context.Context, workspaceID, id string, number i
 	return found, err
 }
 
-func scanVersion(r database.Row) (workflow.Version, error) {
-	var (
-		v          workflow.Version
-		definition []byte
-		level      int
-	)
-	if err := r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy, &definition, &v.Source, &level); err != nil {
+func scanVersion(r database.Row) (v workflow.Version, err error) {
+	definition, level := []byte(nil), 0
+	if err := versionRows.scanInto(r, &v, &definition, &v.Source, &level); err != nil {
 		return v, err
 	}
-	var err error
 	v.Definition, err = workflow.ParseStored(definition, level)
 	return v, err
 }
