@@ -135,11 +135,12 @@ var rules = []rule{
 
 	// Edges: the API and the stores know the domain, not each other.
 	{pkg: "api", may: base + " " + domain + " operation trigger/webhook ratelimit telemetry /openapi"},
-	{pkg: "store", may: base + " " + domain + " archive blob database runqueue"},
-	{pkg: "store/postgres", may: base + " " + domain + " database store"},
-	{pkg: "store/sqlite", may: base + " " + domain + " database store"},
+	{pkg: "store", may: base + " " + domain + " archive blob database runqueue store/migrations"},
+	{pkg: "store/migrations"},
+	{pkg: "store/postgres", may: base + " " + domain + " database store store/migrations"},
+	{pkg: "store/sqlite", may: base + " " + domain + " database store store/migrations"},
 	{pkg: "store/sqlitetest", may: base + " " + domain + " store store/sqlite"},
-	{pkg: "store/storetest", may: base + " " + domain + " archive blob database runqueue store /test/lane"},
+	{pkg: "store/storetest", may: base + " " + domain + " archive blob database runqueue store store/migrations /test/lane"},
 
 	// Assembly: only app imports everything.
 	{pkg: "app", may: "* */* /openapi /web"},

@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 )
 
 // Export writes all data of an installation to a new file, while no server runs,
@@ -64,7 +65,7 @@ func (c *core) export(ctx context.Context, blobs blob.Store, to io.Writer) (rows
 		return 0, errors.New("there is nothing to export: no server has been started with this data yet")
 	}
 	w, err := archive.NewWriter(to, archive.Header{
-		Schema: store.Schema, CreatedAt: clock.Now(), Stepmill: config.VersionText(), KeyCheck: check, Tables: store.Archived(),
+		Schema: migrations.Last(), CreatedAt: clock.Now(), Stepmill: config.VersionText(), KeyCheck: check, Tables: store.Archived(),
 	})
 	if err != nil {
 		return 0, err

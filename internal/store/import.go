@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 )
 
 var (
@@ -26,11 +27,12 @@ var (
 
 // CheckSchema rejects an archive with a different schema.
 func CheckSchema(h archive.Header) error {
+	schema := migrations.Last()
 	switch {
-	case h.Schema > Schema:
-		return fmt.Errorf("the file was written by Stepmill %s, which is newer (schema %d, this binary knows %d): upgrade the binary", h.Stepmill, h.Schema, Schema)
-	case h.Schema < Schema || !reflect.DeepEqual(h.Tables, Archived()):
-		return fmt.Errorf("the file was written by Stepmill %s (schema %d), and this binary needs schema %d: import it with the version that wrote it, then upgrade", h.Stepmill, h.Schema, Schema)
+	case h.Schema > schema:
+		return fmt.Errorf("the file was written by Stepmill %s, which is newer (schema %d, this binary knows %d): upgrade the binary", h.Stepmill, h.Schema, schema)
+	case h.Schema < schema || !reflect.DeepEqual(h.Tables, Archived()):
+		return fmt.Errorf("the file was written by Stepmill %s (schema %d), and this binary needs schema %d: import it with the version that wrote it, then upgrade", h.Stepmill, h.Schema, schema)
 	}
 	return nil
 }

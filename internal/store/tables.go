@@ -7,10 +7,6 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 )
 
-// Schema is the version of the tables below: that of the last migration of the
-// embedded database. An export contains it.
-const Schema = 15
-
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
 type Table struct {

@@ -45,7 +45,7 @@ func connect(t *testing.T, url string) *pgxpool.Pool {
 // newDatabase returns the URL of a database with the tables.
 func newDatabase(t *testing.T, server *postgres.Server) string {
 	t.Helper()
-	migration, err := os.ReadFile("../../store/postgres/migrations/00007_files.sql")
+	migration, err := os.ReadFile("../../store/migrations/postgres/00007_files.sql")
 	if err != nil {
 		t.Fatal(err)
 	}

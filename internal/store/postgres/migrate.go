@@ -3,10 +3,8 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -14,10 +12,8 @@ import (
 
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/release"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 )
-
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 // versionTable records the migrations that were applied.
 const versionTable = "schema_versions"
@@ -85,11 +81,7 @@ func migrateOwn(ctx context.Context, pool *pgxpool.Pool) (err error) {
 }
 
 func newProvider(db *sql.DB) (*goose.Provider, error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, err
-	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versionTable))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Postgres(), goose.WithTableName(versionTable))
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}

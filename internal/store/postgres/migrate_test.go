@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/release"
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
@@ -35,7 +34,7 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 	}
 	running.Wait()
 	db := open(t, opts)
-	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != store.Schema {
+	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != migrations.Last() {
 		t.Errorf("%d migrations were applied", n)
 	}
 	if n := number(t, db, `SELECT count(*) FROM stepmill_river.river_job`); n != 0 {
@@ -76,7 +75,7 @@ func TestSchemaOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	db := open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES ($1, true), ($1 + 1, true), ($1 + 2, true)`, store.Schema+1)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES ($1, true), ($1 + 1, true), ($1 + 2, true)`, migrations.Last()+1)
 	exec(t, db, `UPDATE schema_release SET number = $1`, release.Number+1)
 	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Errorf("the schema of the next release: %v", err)
@@ -97,7 +96,7 @@ func TestReleaseOfTheSchema(t *testing.T) {
 	t.Parallel()
 	const lastOfPrevious = 3 // the last migration of 0.2.0
 	db := open(t, newDatabase(t))
-	if got := number(t, db, `SELECT number FROM schema_release`); got > release.Number || got < release.Number && store.Schema > lastOfPrevious {
+	if got := number(t, db, `SELECT number FROM schema_release`); got > release.Number || got < release.Number && migrations.Last() > lastOfPrevious {
 		t.Errorf("the schema is of release %d, this is release %d: the first migration of a release sets schema_release", got, release.Number)
 	}
 }
@@ -179,7 +178,7 @@ func migrateTo(t *testing.T, url string, version int64) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("migrations"), goose.WithTableName("schema_versions"))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Postgres(), goose.WithTableName("schema_versions"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 	"github.com/stepmill/stepmill/test/lane"
 )
 
@@ -54,7 +55,7 @@ func TestExportOfLargeRows(t *testing.T) {
 		}
 	}
 	before, to := inUse(), &memoryMeter{}
-	w, err := archive.NewWriter(to, archive.Header{Schema: store.Schema, Tables: store.Archived()})
+	w, err := archive.NewWriter(to, archive.Header{Schema: migrations.Last(), Tables: store.Archived()})
 	if err != nil {
 		t.Fatal(err)
 	}

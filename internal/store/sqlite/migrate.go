@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,10 +13,8 @@ import (
 	_ "modernc.org/sqlite" // the database/sql driver that goose needs
 
 	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 )
-
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 // ErrMissing means that a data directory contains no database.
 var ErrMissing = errors.New("there is no Stepmill data here yet")
@@ -56,11 +53,7 @@ func prepare(ctx context.Context, path string, opts Options) (err error) {
 
 // migrateTo makes sure that a database has the schema of this binary.
 func migrateTo(ctx context.Context, db *sql.DB, path string, migrate bool) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.SQLite())
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}

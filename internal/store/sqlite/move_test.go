@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
@@ -79,7 +80,7 @@ func exportOf(t *testing.T, keys []string) []byte {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	w, err := archive.NewWriter(&file, archive.Header{Schema: store.Schema, Tables: store.Archived()})
+	w, err := archive.NewWriter(&file, archive.Header{Schema: migrations.Last(), Tables: store.Archived()})
 	if err == nil {
 		err = errors.Join(store.Export(t.Context(), db, nil, w), w.Close())
 	}

@@ -1,8 +1,6 @@
 package sqlite_test
 
 import (
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -47,19 +45,5 @@ func TestTables(t *testing.T) {
 		if numbers[table.Name] != table.Numbered {
 			t.Errorf("the database numbers %s: %t, the store says %t", table.Name, numbers[table.Name], table.Numbered)
 		}
-	}
-}
-
-// TestSchemaNumber checks that store.Schema is the number of the last migration,
-// by which exports are distinguished.
-func TestSchemaNumber(t *testing.T) {
-	t.Parallel()
-	files, err := os.ReadDir("migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, _, _ := strings.Cut(files[len(files)-1].Name(), "_")
-	if last, err := strconv.Atoi(number); err != nil || last != store.Schema {
-		t.Errorf("the last migration is %s, store.Schema is %d", number, store.Schema)
 	}
 }

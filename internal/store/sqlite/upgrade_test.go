@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"database/sql"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 )
@@ -21,7 +21,7 @@ func TestUpgradeMarksWaitingRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, old, os.DirFS("migrations"))
+	provider, err := goose.NewProvider(goose.DialectSQLite3, old, migrations.SQLite())
 	if err != nil {
 		t.Fatal(err)
 	}

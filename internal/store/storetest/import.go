@@ -21,6 +21,7 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/migrations"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -86,7 +87,7 @@ func (w *harness) install(t *testing.T) auth.Workspace {
 func (w *harness) export(t *testing.T) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	a := must(archive.NewWriter(&file, archive.Header{Schema: store.Schema, KeyCheck: keyCheck, Tables: store.Archived()}))(t)
+	a := must(archive.NewWriter(&file, archive.Header{Schema: migrations.Last(), KeyCheck: keyCheck, Tables: store.Archived()}))(t)
 	if err := errors.Join(store.Export(t.Context(), w.mover(t), nil, a), a.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +436,7 @@ func testImportOtherSchema(t *testing.T, _, to *harness) {
 		"another column":  func(h *archive.Header) { h.Tables[1].Columns[0].Name = uid.New(uid.Run) },
 		"of another kind": func(h *archive.Header) { h.Tables[1].Columns[0].Kind = archive.Bytes },
 	} {
-		h := archive.Header{Schema: store.Schema, KeyCheck: keyCheck, Tables: store.Archived()}
+		h := archive.Header{Schema: migrations.Last(), KeyCheck: keyCheck, Tables: store.Archived()}
 		change(&h)
 		var file bytes.Buffer
 		a := must(archive.NewWriter(&file, h))(t)

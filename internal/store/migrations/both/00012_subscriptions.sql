@@ -12,7 +12,7 @@ CREATE TABLE subscriptions (
     base_url      TEXT    NOT NULL, -- the public URL of this installation that the service knows
     token_hash    BLOB,             -- of the secret part of the URL
     sealed        BLOB,             -- the token, the secrets and what the service has answered
-    registered    INTEGER NOT NULL, -- whether the service knows the URL
+    registered    BOOLEAN NOT NULL, -- whether the service knows the URL
     expires_at    INTEGER,          -- when the service forgets it
     next_at       INTEGER,          -- when there is something to do next
     claimed_by    TEXT,             -- the node that is doing it
@@ -33,8 +33,8 @@ CREATE INDEX triggers_by_subscription ON triggers (subscription) WHERE subscript
 
 -- A node that polls owns a trigger until next_at, so a call of the service that comes in the
 -- meantime does not change that, but has it polled again.
-ALTER TABLE triggers ADD COLUMN polling    INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE triggers ADD COLUMN poll_again INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE triggers ADD COLUMN polling    BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE triggers ADD COLUMN poll_again BOOLEAN NOT NULL DEFAULT FALSE;
 
 -- +goose Down
 -- A store is never migrated down: restore a backup instead.

@@ -48,7 +48,7 @@ CREATE TABLE oauth_apps (
     client_id    TEXT    NOT NULL,
     fields       TEXT    NOT NULL, -- JSON, without secrets
     secret       BLOB    NOT NULL, -- sealed
-    shared       INTEGER NOT NULL,
+    shared       BOOLEAN NOT NULL,
     created_at   INTEGER NOT NULL,
     created_by   TEXT    NOT NULL,
     updated_at   INTEGER NOT NULL,
