@@ -134,7 +134,8 @@ var rules = []rule{
 	{pkg: "telemetry", may: base},
 
 	// Edges: the API and the stores know the domain, not each other.
-	{pkg: "api", may: base + " " + domain + " operation trigger/webhook ratelimit telemetry /openapi"},
+	{pkg: "api", may: base + " " + domain + " operation ratelimit transport trigger/webhook /openapi"},
+	{pkg: "transport", may: base + " account auth idempotency ratelimit usage"},
 	{pkg: "store", may: base + " " + domain + " archive blob database runqueue store/migrations"},
 	{pkg: "store/migrations"},
 	{pkg: "store/postgres", may: base + " " + domain + " database store store/migrations"},

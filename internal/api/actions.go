@@ -6,7 +6,16 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
+
+// actions serves the actions that steps can use.
+type actions struct {
+	actions   *action.Catalog
+	workflows *workflow.Service
+	cursors   *paging.Codec
+}
 
 type actionBody struct {
 	Name         string          `json:"name"`
@@ -49,14 +58,14 @@ func jsonOrNull(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-type listActionsRequest struct{ page }
+type listActionsRequest struct{ transport.Page }
 
-func (s *Server) listActions(ctx context.Context, in *listActionsRequest) (*reply, error) {
-	return paginate(ctx, s, in.page, []string{"actions"},
+func (h *actions) list(ctx context.Context, in *listActionsRequest) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"actions"},
 		func(p paging.Request) (paging.Page[action.Spec], error) {
 			var specs []action.Spec
-			for _, name := range s.Actions.Names() {
-				if entry, _ := s.Actions.Find(name); name > p.After && len(specs) <= p.Limit {
+			for _, name := range h.actions.Names() {
+				if entry, _ := h.actions.Find(name); name > p.After && len(specs) <= p.Limit {
 					specs = append(specs, entry.Spec)
 				}
 			}
@@ -68,10 +77,10 @@ type actionRequest struct {
 	Name string `path:"name"`
 }
 
-func (s *Server) getAction(ctx context.Context, in *actionRequest) (*reply, error) {
-	spec, err := s.Workflows.Action(ctx, actorOf(ctx), in.Name)
+func (h *actions) get(ctx context.Context, in *actionRequest) (*transport.Reply, error) {
+	spec, err := h.workflows.Action(ctx, transport.Actor(ctx), in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showAction(spec)), nil
+	return transport.OK(showAction(spec)), nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -35,10 +36,10 @@ type recentRun struct {
 	DurationMS int64   `json:"duration_ms"`
 }
 
-func (s *Server) listActivity(ctx context.Context, in *listWorkflowsRequest, filter workflow.Filter) (*reply, error) {
-	return paginate(ctx, s, in.page, in.name(),
+func (h *workflows) listActivity(ctx context.Context, in *listWorkflowsRequest, filter workflow.Filter) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, in.Page, in.name(),
 		func(p paging.Request) (paging.Page[workflow.ActiveItem], error) {
-			return s.Workflows.ListActive(ctx, actorOf(ctx), filter, p)
+			return h.workflows.ListActive(ctx, transport.Actor(ctx), filter, p)
 		},
 		func(i workflow.ActiveItem) activeItem {
 			return activeItem{showWorkflowItem(i.Item), showActivity(i.Activity)}

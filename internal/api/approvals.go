@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 type resumeStepRequest struct {
@@ -21,17 +22,17 @@ type resumeStepRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) resumeStep(ctx context.Context, in *resumeStepRequest) (*reply, error) {
+func (h *runs) resumeStep(ctx context.Context, in *resumeStepRequest) (*transport.Reply, error) {
 	if in.Body.Approved == nil {
 		return nil, fault.Field("/approved", "is required")
 	}
-	detail, err := s.Runs.Resume(ctx, actorOf(ctx), in.ID, in.StepID, run.Resumption{
+	detail, err := h.runs.Resume(ctx, transport.Actor(ctx), in.ID, in.StepID, run.Resumption{
 		Approved: *in.Body.Approved, Comment: in.Body.Comment, Data: in.Body.Data,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return ok(showRun(detail)), nil
+	return transport.OK(showRun(detail)), nil
 }
 
 type approvalBody struct {
@@ -48,11 +49,11 @@ type approvalBody struct {
 	CallbackURL *string `json:"callback_url"`
 }
 
-func (s *Server) listApprovals(ctx context.Context, in *page) (*reply, error) {
-	actor := actorOf(ctx)
-	return paginate(ctx, s, *in, []string{"approvals"},
+func (h *runs) listApprovals(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	actor := transport.Actor(ctx)
+	return transport.Paginate(ctx, h.cursors, *in, []string{"approvals"},
 		func(p paging.Request) (paging.Page[run.Approval], error) {
-			return s.Runs.Approvals(ctx, actor, p)
+			return h.runs.Approvals(ctx, actor, p)
 		},
 		func(a run.Approval) approvalBody {
 			var input struct {
@@ -67,7 +68,7 @@ func (s *Server) listApprovals(ctx context.Context, in *page) (*reply, error) {
 			if !auth.Grants(actor.Scopes, auth.Execute) {
 				return body
 			}
-			if link, err := s.Links.Link(ctx, actor.Workspace.ID, a.RunID, a.StepID); err == nil {
+			if link, err := h.links.Link(ctx, actor.Workspace.ID, a.RunID, a.StepID); err == nil {
 				body.PageURL, body.CallbackURL = &link.Page, &link.Callback
 			}
 			return body
@@ -75,7 +76,7 @@ func (s *Server) listApprovals(ctx context.Context, in *page) (*reply, error) {
 }
 
 type listLogsRequest struct {
-	page
+	transport.Page
 	ID     string `path:"id"`
 	StepID string `query:"step_id"`
 }
@@ -88,10 +89,10 @@ type logLine struct {
 	Message string `json:"message"`
 }
 
-func (s *Server) listLogs(ctx context.Context, in *listLogsRequest) (*reply, error) {
-	return paginate(ctx, s, in.page, []string{"logs", in.ID, in.StepID},
+func (h *runs) listLogs(ctx context.Context, in *listLogsRequest) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"logs", in.ID, in.StepID},
 		func(p paging.Request) (paging.Page[run.LogLine], error) {
-			return s.Runs.Logs(ctx, actorOf(ctx), in.ID, in.StepID, p)
+			return h.runs.Logs(ctx, transport.Actor(ctx), in.ID, in.StepID, p)
 		},
 		func(l run.LogLine) logLine {
 			return logLine{l.Path, l.Attempt, clock.Format(l.At), l.Level, l.Message}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 // badCaller is a request without a valid key.
@@ -95,7 +95,7 @@ func TestAuthorizationMatrixRejects(t *testing.T) {
 	}
 }
 
-func checkInvalidKeys(t *testing.T, w *testWorkspace, route api.Route, bad []badCaller) {
+func checkInvalidKeys(t *testing.T, w *testWorkspace, route transport.Route, bad []badCaller) {
 	t.Helper()
 	id, _, _, _ := collection(route)
 	for _, caller := range bad {
@@ -114,7 +114,7 @@ func checkInvalidKeys(t *testing.T, w *testWorkspace, route api.Route, bad []bad
 	}
 }
 
-func checkOtherScopes(t *testing.T, w *testWorkspace, route api.Route, scoped map[auth.Scope]client) {
+func checkOtherScopes(t *testing.T, w *testWorkspace, route transport.Route, scoped map[auth.Scope]client) {
 	t.Helper()
 	id, missing, _, _ := collection(route)
 	for scope, c := range scoped {
@@ -134,7 +134,7 @@ func checkOtherScopes(t *testing.T, w *testWorkspace, route api.Route, scoped ma
 
 // checkForeignIDs checks that objects of another workspace cannot be told from
 // unknown ones.
-func checkForeignIDs(t *testing.T, w, other *testWorkspace, route api.Route) {
+func checkForeignIDs(t *testing.T, w, other *testWorkspace, route transport.Route) {
 	t.Helper()
 	id, missing, code, _ := collection(route)
 	var answers []*response

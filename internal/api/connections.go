@@ -7,8 +7,17 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// connections serves connections.
+type connections struct {
+	connections *connection.Service
+	lists       *operation.Lists
+	cursors     *paging.Codec
+}
 
 type connectionBody struct {
 	ID            string            `json:"id"`
@@ -59,38 +68,38 @@ func showConnection(c connection.Connection, usage connection.Usage) connectionB
 	}
 }
 
-// describeConnection returns a connection with what uses it, and where.
-func (s *Server) describeConnection(ctx context.Context, c connection.Connection) (connectionBody, error) {
-	all, err := s.Connections.Usage(ctx, actorOf(ctx), []string{c.Name})
+// describe returns a connection with what uses it, and where.
+func (h *connections) describe(ctx context.Context, c connection.Connection) (connectionBody, error) {
+	all, err := h.connections.Usage(ctx, transport.Actor(ctx), []string{c.Name})
 	if err != nil {
 		return connectionBody{}, err
 	}
 	body, usage := showConnection(c, all[c.Name]), all[c.Name]
-	places, err := s.Connections.Places(ctx, actorOf(ctx), c.Name, usage)
+	places, err := h.connections.Places(ctx, transport.Actor(ctx), c.Name, usage)
 	for i, place := range places {
 		body.UsedBy[i].Steps, body.UsedBy[i].Triggers = orEmpty(place.Steps), orEmpty(place.Triggers)
 	}
 	return body, err
 }
 
-func (s *Server) connectionReply(ctx context.Context, c connection.Connection) (*reply, error) {
-	body, err := s.describeConnection(ctx, c)
+func (h *connections) reply(ctx context.Context, c connection.Connection) (*transport.Reply, error) {
+	body, err := h.describe(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return ok(body), nil
+	return transport.OK(body), nil
 }
 
-func (s *Server) listConnections(ctx context.Context, in *page) (*reply, error) {
+func (h *connections) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
 	var usage map[string]connection.Usage
-	return paginate(ctx, s, *in, []string{"connections"},
+	return transport.Paginate(ctx, h.cursors, *in, []string{"connections"},
 		func(p paging.Request) (paging.Page[connection.Connection], error) {
-			found, err := s.Connections.List(ctx, actorOf(ctx), p)
+			found, err := h.connections.List(ctx, transport.Actor(ctx), p)
 			if err != nil {
 				return found, err
 			}
 			names := showAll(found.Items, func(c connection.Connection) string { return c.Name })
-			usage, err = s.Connections.Usage(ctx, actorOf(ctx), names)
+			usage, err = h.connections.Usage(ctx, transport.Actor(ctx), names)
 			return found, err
 		},
 		func(c connection.Connection) connectionBody { return showConnection(c, usage[c.Name]) })
@@ -131,33 +140,33 @@ func (r *newConnectionRequest) wanted() (connection.New, error) {
 	return wanted, nil
 }
 
-func (s *Server) createConnection(ctx context.Context, in *newConnectionRequest) (commit, error) {
+func (h *connections) create(ctx context.Context, in *newConnectionRequest) (transport.Commit, error) {
 	wanted, err := in.wanted()
 	if err != nil {
 		return nil, err
 	}
-	if wanted, err = s.Connections.Discover(ctx, actorOf(ctx), wanted); err != nil {
+	if wanted, err = h.connections.Discover(ctx, transport.Actor(ctx), wanted); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*reply, error) {
-		c, err := s.Connections.Create(ctx, actorOf(ctx), wanted)
+	return func(ctx context.Context) (*transport.Reply, error) {
+		c, err := h.connections.Create(ctx, transport.Actor(ctx), wanted)
 		if err != nil {
 			return nil, err
 		}
-		body, err := s.describeConnection(ctx, c)
+		body, err := h.describe(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		return ok(body).withHeader("Location", "/v1/connections/"+c.ID), nil
+		return transport.OK(body).WithHeader("Location", "/v1/connections/"+c.ID), nil
 	}, nil
 }
 
-func (s *Server) getConnection(ctx context.Context, in *connectionRequest) (*reply, error) {
-	c, err := s.Connections.Get(ctx, actorOf(ctx), in.ID)
+func (h *connections) get(ctx context.Context, in *connectionRequest) (*transport.Reply, error) {
+	c, err := h.connections.Get(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return s.connectionReply(ctx, c)
+	return h.reply(ctx, c)
 }
 
 type updateConnectionRequest struct {
@@ -172,18 +181,18 @@ type updateConnectionRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) updateConnection(ctx context.Context, in *updateConnectionRequest) (*reply, error) {
-	c, err := s.Connections.Update(ctx, actorOf(ctx), in.ID, connection.Patch{
+func (h *connections) update(ctx context.Context, in *updateConnectionRequest) (*transport.Reply, error) {
+	c, err := h.connections.Update(ctx, transport.Actor(ctx), in.ID, connection.Patch{
 		Name: in.Body.Name, Access: in.Body.Access, Members: in.Body.Members, Fields: in.Body.Fields, Definition: in.Body.Definition, Hosts: in.Body.Hosts,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.connectionReply(ctx, c)
+	return h.reply(ctx, c)
 }
 
-func (s *Server) deleteConnection(ctx context.Context, in *connectionRequest) (*reply, error) {
-	return &reply{}, s.Connections.Delete(ctx, actorOf(ctx), in.ID)
+func (h *connections) remove(ctx context.Context, in *connectionRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.connections.Delete(ctx, transport.Actor(ctx), in.ID)
 }
 
 type connectionTestBody struct {
@@ -192,17 +201,17 @@ type connectionTestBody struct {
 	Connection connectionBody `json:"connection"`
 }
 
-// testConnection responds with 200 also if the test fails: that is its result.
-func (s *Server) testConnection(ctx context.Context, in *connectionRequest) (*reply, error) {
-	result, err := s.Connections.Test(ctx, actorOf(ctx), in.ID)
+// test responds with 200 also if the test fails: that is its result.
+func (h *connections) test(ctx context.Context, in *connectionRequest) (*transport.Reply, error) {
+	result, err := h.connections.Test(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.describeConnection(ctx, result.Connection)
+	body, err := h.describe(ctx, result.Connection)
 	if err != nil {
 		return nil, err
 	}
-	return ok(connectionTestBody{result.Problem == "", orNull(result.Problem), body}), nil
+	return transport.OK(connectionTestBody{result.Problem == "", orNull(result.Problem), body}), nil
 }
 
 type connectionRequest struct {

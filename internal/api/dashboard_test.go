@@ -11,12 +11,13 @@ import (
 	"testing/fstest"
 
 	"github.com/stepmill/stepmill/internal/api"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 // serveDashboard serves a small dashboard and an API without services.
 func serveDashboard(t *testing.T, files fstest.MapFS) func(method, path string, headers ...string) *http.Response {
 	t.Helper()
-	options := api.Options{PreauthPerMinute: 1000, Log: slog.New(slog.DiscardHandler)}
+	options := api.Options{Options: transport.Options{PreauthPerMinute: 1000, Log: slog.New(slog.DiscardHandler)}}
 	if files != nil {
 		options.Dashboard = files
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
@@ -71,7 +72,7 @@ func showDeliveryAttempt(a webhook.Attempt) deliveryAttempt {
 }
 
 type listDeliveriesRequest struct {
-	page
+	transport.Page
 	ID     string `path:"id"`
 	Status string `query:"status"`
 	Event  string `query:"event"`
@@ -83,7 +84,7 @@ type listDeliveriesRequest struct {
 func (in *listDeliveriesRequest) filter() (webhook.Filter, error) {
 	f := webhook.Filter{Status: webhook.Status(in.Status), RunID: in.RunID}
 	if in.Status != "" && !slices.Contains(webhook.Statuses(), f.Status) {
-		return f, parameter("status", "must be one of %s", joinNames(webhook.Statuses()))
+		return f, transport.Parameter("status", "must be one of %s", joinNames(webhook.Statuses()))
 	}
 	if in.Event != "" {
 		if !event.Known(in.Event) {
@@ -92,7 +93,7 @@ func (in *listDeliveriesRequest) filter() (webhook.Filter, error) {
 		f.Event = event.Type(in.Event)
 	}
 	if len(in.RunID) > maxFilter {
-		return f, parameter("run_id", "must not be longer than %d bytes", maxFilter)
+		return f, transport.Parameter("run_id", "must not be longer than %d bytes", maxFilter)
 	}
 	var err error
 	if f.Since, err = parseTime("since", in.Since); err != nil {
@@ -111,14 +112,14 @@ func joinNames[T ~string](list []T) string {
 	return strings.Join(out, ", ")
 }
 
-func (s *Server) listDeliveries(ctx context.Context, in *listDeliveriesRequest) (*reply, error) {
+func (h *webhooks) listDeliveries(ctx context.Context, in *listDeliveriesRequest) (*transport.Reply, error) {
 	filter, err := in.filter()
 	if err != nil {
 		return nil, err
 	}
-	return paginate(ctx, s, in.page, []string{"deliveries", in.ID, in.Status, in.Event, in.Since, in.Until, in.RunID},
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"deliveries", in.ID, in.Status, in.Event, in.Since, in.Until, in.RunID},
 		func(p paging.Request) (paging.Page[webhook.Delivery], error) {
-			return s.Webhooks.Deliveries(ctx, actorOf(ctx), in.ID, filter, p)
+			return h.webhooks.Deliveries(ctx, transport.Actor(ctx), in.ID, filter, p)
 		},
 		showDelivery)
 }
@@ -127,8 +128,8 @@ type deliveryRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getDelivery(ctx context.Context, in *deliveryRequest) (*reply, error) {
-	d, err := s.Webhooks.Delivery(ctx, actorOf(ctx), in.ID)
+func (h *webhooks) getDelivery(ctx context.Context, in *deliveryRequest) (*transport.Reply, error) {
+	d, err := h.webhooks.Delivery(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +137,15 @@ func (s *Server) getDelivery(ctx context.Context, in *deliveryRequest) (*reply, 
 	for i, a := range d.Log {
 		body.Attempts[i] = loggedAttempt{showDeliveryAttempt(a), orNull(a.Response)}
 	}
-	return ok(body), nil
+	return transport.OK(body), nil
 }
 
-func (s *Server) redeliver(ctx context.Context, in *deliveryRequest) (*reply, error) {
-	d, err := s.Webhooks.Redeliver(ctx, actorOf(ctx), in.ID)
+func (h *webhooks) redeliver(ctx context.Context, in *deliveryRequest) (*transport.Reply, error) {
+	d, err := h.webhooks.Redeliver(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showDelivery(d)).withHeader("Location", "/v1/deliveries/"+d.ID), nil
+	return transport.OK(showDelivery(d)).WithHeader("Location", "/v1/deliveries/"+d.ID), nil
 }
 
 type redeliverRangeRequest struct {
@@ -161,16 +162,16 @@ type redeliveredBody struct {
 	More        bool `json:"more"`
 }
 
-func (s *Server) redeliverRange(ctx context.Context, in *redeliverRangeRequest) (*reply, error) {
+func (h *webhooks) redeliverRange(ctx context.Context, in *redeliverRangeRequest) (*transport.Reply, error) {
 	wanted, err := in.deliveryRange()
 	if err != nil {
 		return nil, err
 	}
-	count, more, err := s.Webhooks.RedeliverRange(ctx, actorOf(ctx), in.ID, wanted)
+	count, more, err := h.webhooks.RedeliverRange(ctx, transport.Actor(ctx), in.ID, wanted)
 	if err != nil {
 		return nil, err
 	}
-	return ok(redeliveredBody{count, more}), nil
+	return transport.OK(redeliveredBody{count, more}), nil
 }
 
 func (in *redeliverRangeRequest) deliveryRange() (webhook.Range, error) {
@@ -226,12 +227,12 @@ type testedBody struct {
 	Deliveries []deliveryBody `json:"deliveries"`
 }
 
-func (s *Server) testWebhook(ctx context.Context, in *testWebhookRequest) (*reply, error) {
+func (h *webhooks) test(ctx context.Context, in *testWebhookRequest) (*transport.Reply, error) {
 	var events []string
 	if in.Body.Events != nil {
 		events = append([]string{}, *in.Body.Events...)
 	}
-	sent, err := s.Webhooks.Test(ctx, actorOf(ctx), in.ID, events)
+	sent, err := h.webhooks.Test(ctx, transport.Actor(ctx), in.ID, events)
 	if err != nil {
 		return nil, err
 	}
@@ -239,5 +240,5 @@ func (s *Server) testWebhook(ctx context.Context, in *testWebhookRequest) (*repl
 	for i, d := range sent {
 		body.Deliveries[i] = showDelivery(d)
 	}
-	return ok(body), nil
+	return transport.OK(body), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -47,21 +48,21 @@ type diffVersionsRequest struct {
 	To *int `query:"to"`
 }
 
-func (s *Server) diffVersions(ctx context.Context, in *diffVersionsRequest) (*reply, error) {
+func (h *workflows) diffVersions(ctx context.Context, in *diffVersionsRequest) (*transport.Reply, error) {
 	to := 0
 	switch {
 	case in.N < 1:
-		return nil, parameter("n", "must be a positive whole number")
+		return nil, transport.Parameter("n", "must be a positive whole number")
 	case in.To != nil && *in.To < 1:
-		return nil, parameter("to", "must be a positive whole number")
+		return nil, transport.Parameter("to", "must be a positive whole number")
 	case in.To != nil:
 		to = *in.To
 	}
-	c, err := s.Workflows.Diff(ctx, actorOf(ctx), in.ID, in.N, to)
+	c, err := h.workflows.Diff(ctx, transport.Actor(ctx), in.ID, in.N, to)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showDiff(c)), nil
+	return transport.OK(showDiff(c)), nil
 }
 
 func showDiff(c workflow.Comparison) diffBody {

@@ -5,20 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"strings"
 
-	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/workflow"
 	"github.com/stepmill/stepmill/openapi"
 )
 
-// The paths of the health checks.
-const (
-	healthPath = "/healthz"
-	readyPath  = "/readyz"
-)
-
-type noInput struct{}
+// documents serves the documents that describe the service.
+type documents struct{ workflows *workflow.Service }
 
 // documentRequest requests a document that changes only with the version of the
 // program.
@@ -27,35 +23,23 @@ type documentRequest struct {
 }
 
 // document responds with a text that caches may store but must revalidate.
-func document(in *documentRequest, mediaType string, text []byte) *reply {
+func document(in *documentRequest, mediaType string, text []byte) *transport.Reply {
 	sum := sha256.Sum256(text)
-	etag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	r := (&reply{}).withHeader("ETag", etag).withHeader("Cache-Control", "no-cache")
-	if matches(in.IfNoneMatch, etag) {
-		r.status = http.StatusNotModified
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	r := (&transport.Reply{}).WithHeader("ETag", tag).WithHeader("Cache-Control", "no-cache")
+	if etag.NoneMatches(in.IfNoneMatch, tag) {
+		r.Status = http.StatusNotModified
 		return r
 	}
-	r.raw = text
-	return r.withHeader("Content-Type", mediaType)
+	r.Raw = text
+	return r.WithHeader("Content-Type", mediaType)
 }
 
-// matches reports whether an If-None-Match header matches the tag. It ignores
-// weakness, which a cache in between may have added.
-func matches(header, etag string) bool {
-	for tag := range strings.SplitSeq(header, ",") {
-		tag = strings.TrimSpace(tag)
-		if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-			return true
-		}
-	}
-	return false
+func (h *documents) openapiYAML(_ context.Context, in *documentRequest) (*transport.Reply, error) {
+	return document(in, transport.MediaYAML, openapi.YAML), nil
 }
 
-func (s *Server) openapiYAML(_ context.Context, in *documentRequest) (*reply, error) {
-	return document(in, "application/yaml", openapi.YAML), nil
-}
-
-func (s *Server) openapiJSON(_ context.Context, in *documentRequest) (*reply, error) {
+func (h *documents) openapiJSON(_ context.Context, in *documentRequest) (*transport.Reply, error) {
 	text, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -69,48 +53,22 @@ type workflowSchemaRequest struct {
 	Services string `query:"services"`
 }
 
-func (s *Server) workflowSchema(_ context.Context, in *workflowSchemaRequest) (*reply, error) {
+func (h *documents) workflowSchema(_ context.Context, in *workflowSchemaRequest) (*transport.Reply, error) {
 	services, err := parseBool("services", in.Services)
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.Workflows.Schema(services == nil || *services)
+	text, err := h.workflows.Schema(services == nil || *services)
 	if err != nil {
 		return nil, err
 	}
 	return document(&in.documentRequest, "application/schema+json", text), nil
 }
 
-func (s *Server) integrationSchema(_ context.Context, in *documentRequest) (*reply, error) {
+func (h *documents) integrationSchema(_ context.Context, in *documentRequest) (*transport.Reply, error) {
 	text, err := integration.Schema()
 	if err != nil {
 		return nil, err
 	}
 	return document(in, "application/schema+json", text), nil
-}
-
-type statusBody struct {
-	Status string `json:"status"`
-}
-
-type readinessBody struct {
-	Status   string   `json:"status"`
-	Warnings []string `json:"warnings"`
-}
-
-// health reports that the process is alive.
-func (s *Server) health(context.Context, *noInput) (*reply, error) {
-	return ok(statusBody{"ok"}), nil
-}
-
-// ready reports whether the service can handle requests.
-func (s *Server) ready(ctx context.Context, _ *noInput) (*reply, error) {
-	if err := s.Ready(ctx); err != nil {
-		return nil, fault.New(fault.Unavailable, "not ready: %s", err)
-	}
-	body := readinessBody{"ready", []string{}}
-	if s.Warnings != nil {
-		body.Warnings = s.Warnings()
-	}
-	return ok(body), nil
 }

@@ -10,7 +10,16 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/suggest"
+	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
+
+// events serves the events of a workspace.
+type events struct {
+	events    *event.Service
+	workflows *workflow.Service
+	cursors   *paging.Codec
+}
 
 type followEventsRequest struct {
 	LastEventID string `header:"Last-Event-ID"`
@@ -18,22 +27,22 @@ type followEventsRequest struct {
 	WorkflowID  string `query:"workflow_id"`
 }
 
-func (s *Server) followEvents(ctx context.Context, in *followEventsRequest) (*reply, error) {
+func (h *events) follow(ctx context.Context, in *followEventsRequest) (*transport.Reply, error) {
 	want := event.Filter{WorkflowID: in.WorkflowID}
 	var err error
 	if want.Types, err = eventTypes(in.Types); err != nil {
 		return nil, err
 	}
 	if in.WorkflowID != "" {
-		if _, err := s.Workflows.Get(ctx, actorOf(ctx), in.WorkflowID); err != nil {
+		if _, err := h.workflows.Get(ctx, transport.Actor(ctx), in.WorkflowID); err != nil {
 			return nil, err
 		}
 	}
-	feed, err := s.Events.Follow(ctx, actorOf(ctx).Workspace.ID, want, in.LastEventID)
+	feed, err := h.events.Follow(ctx, transport.Actor(ctx).Workspace.ID, want, in.LastEventID)
 	if err != nil {
 		return nil, err
 	}
-	return &reply{stream: &eventFeed{feed: feed}}, nil
+	return &transport.Reply{Stream: &eventFeed{feed: feed}}, nil
 }
 
 // eventTypes parses a comma-separated list of event types.
@@ -56,7 +65,7 @@ func unknownEvent(parameterName, name string) error {
 	for _, t := range event.Types() {
 		known = append(known, string(t))
 	}
-	return parameter(parameterName, "%q is not an event type%s", clean(name), suggest.Hint(name, known))
+	return transport.Parameter(parameterName, "%q is not an event type%s", transport.Clean(name), suggest.Hint(name, known))
 }
 
 // eventBody is an event in a list.
@@ -80,7 +89,7 @@ func showEvent(e event.Stored) eventBody {
 }
 
 type listEventsRequest struct {
-	page
+	transport.Page
 	Types      string `query:"types"`
 	WorkflowID string `query:"workflow_id"`
 	RunID      string `query:"run_id"`
@@ -88,19 +97,19 @@ type listEventsRequest struct {
 	Before     string `query:"before"`
 }
 
-func (s *Server) listEvents(ctx context.Context, in *listEventsRequest) (*reply, error) {
+func (h *events) list(ctx context.Context, in *listEventsRequest) (*transport.Reply, error) {
 	want, err := in.query()
 	if err != nil {
 		return nil, err
 	}
 	if in.WorkflowID != "" {
-		if _, err := s.Workflows.Get(ctx, actorOf(ctx), in.WorkflowID); err != nil {
+		if _, err := h.workflows.Get(ctx, transport.Actor(ctx), in.WorkflowID); err != nil {
 			return nil, err
 		}
 	}
-	return paginate(ctx, s, in.page, []string{"events", in.Types, in.WorkflowID, in.After, in.Before, in.RunID},
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"events", in.Types, in.WorkflowID, in.After, in.Before, in.RunID},
 		func(p paging.Request) (paging.Page[event.Stored], error) {
-			return s.Events.List(ctx, actorOf(ctx).Workspace.ID, want, p)
+			return h.events.List(ctx, transport.Actor(ctx).Workspace.ID, want, p)
 		},
 		showEvent)
 }
@@ -108,7 +117,7 @@ func (s *Server) listEvents(ctx context.Context, in *listEventsRequest) (*reply,
 func (in *listEventsRequest) query() (event.Query, error) {
 	want := event.Query{Filter: event.Filter{WorkflowID: in.WorkflowID}, RunID: in.RunID}
 	if len(in.RunID) > maxFilter {
-		return want, parameter("run_id", "must not be longer than %d bytes", maxFilter)
+		return want, transport.Parameter("run_id", "must not be longer than %d bytes", maxFilter)
 	}
 	var err error
 	if want.Types, err = eventTypes(in.Types); err != nil {
@@ -137,47 +146,47 @@ type eventFeed struct {
 	sentID string // the last position that was sent to the client
 }
 
-func (f *eventFeed) changes() <-chan struct{} { return f.feed.Changes }
+func (f *eventFeed) Changes() <-chan struct{} { return f.feed.Changes }
 
-// onHeartbeat sends the current position if no event did, so that a client that
+// OnHeartbeat sends the current position if no event did, so that a client that
 // reconnects does not start further back than it has to.
-func (f *eventFeed) onHeartbeat(out *sse) {
+func (f *eventFeed) OnHeartbeat(out *transport.EventStream) {
 	if at := sequence(f.feed.Position()); at != f.sentID {
-		out.position(at)
+		out.Position(at)
 		f.sentID = at
 	}
 }
 
-func (f *eventFeed) next(ctx context.Context, out *sse) (feedState, error) {
+func (f *eventFeed) Next(ctx context.Context, out *transport.EventStream) (transport.FeedState, error) {
 	if f.sentID == "" {
 		if err := f.sendPosition(ctx, out); err != nil {
-			return done, err
+			return transport.Done, err
 		}
 	}
 	events, rest, err := f.feed.Next(ctx)
 	if err != nil {
-		return done, err
+		return transport.Done, err
 	}
 	for _, e := range events {
 		f.sentID = sequence(e.Seq)
-		if err := out.event(ctx, string(e.Type), f.sentID, e.Body); err != nil {
-			return done, err
+		if err := out.Event(ctx, string(e.Type), f.sentID, e.Body); err != nil {
+			return transport.Done, err
 		}
 	}
 	if rest {
-		return more, nil
+		return transport.More, nil
 	}
-	return idle, nil
+	return transport.Idle, nil
 }
 
 // sendPosition sends the starting position, so that the client can resume from
 // there even if it disconnects before the first event.
-func (f *eventFeed) sendPosition(ctx context.Context, out *sse) error {
+func (f *eventFeed) sendPosition(ctx context.Context, out *transport.EventStream) error {
 	f.sentID = sequence(f.feed.Position())
 	if gap := f.feed.Gap; gap != nil {
-		return out.object(ctx, "gap", f.sentID, gapBody{sequence(gap.After), sequence(gap.Through)})
+		return out.Object(ctx, "gap", f.sentID, gapBody{sequence(gap.After), sequence(gap.Through)})
 	}
-	out.position(f.sentID)
+	out.Position(f.sentID)
 	return nil
 }
 

@@ -8,7 +8,16 @@ import (
 
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
+
+// previews serves what people try before they save it: expressions, steps and schedules.
+type previews struct {
+	previews  *run.Previews
+	tester    *run.StepTester
+	workflows *workflow.Service
+}
 
 type evaluateRequest struct {
 	Body struct {
@@ -120,7 +129,7 @@ type expressionError struct {
 // maxExpressions limits the expressions in one request.
 const maxExpressions = 50
 
-func (s *Server) evaluateExpression(ctx context.Context, in *evaluateRequest) (*reply, error) {
+func (h *previews) evaluate(ctx context.Context, in *evaluateRequest) (*transport.Reply, error) {
 	body := in.Body
 	preview := run.Preview{View: run.View{StepID: body.StepID}}
 	var err error
@@ -134,7 +143,7 @@ func (s *Server) evaluateExpression(ctx context.Context, in *evaluateRequest) (*
 		return nil, fault.Field("/step_id", "needs a run_id: the expression sees the data that this step of the run sees")
 	}
 	if body.WorkflowID != nil {
-		w, err := s.Workflows.Get(ctx, actorOf(ctx), *body.WorkflowID)
+		w, err := h.workflows.Get(ctx, transport.Actor(ctx), *body.WorkflowID)
 		if err != nil {
 			return nil, err
 		}
@@ -143,18 +152,18 @@ func (s *Server) evaluateExpression(ctx context.Context, in *evaluateRequest) (*
 	if body.Context != nil {
 		preview.Sample = body.Context.sample()
 	}
-	got, err := s.Previews.Evaluate(ctx, actorOf(ctx), preview)
+	got, err := h.previews.Evaluate(ctx, transport.Actor(ctx), preview)
 	if err != nil {
 		return nil, err
 	}
 	if body.Expressions == nil {
-		return ok(showEvaluation(got[0])), nil
+		return transport.OK(showEvaluation(got[0])), nil
 	}
 	results := make([]any, len(got))
 	for i, one := range got {
 		results[i] = showEvaluation(one)
 	}
-	return ok(evaluationsBody{results}), nil
+	return transport.OK(evaluationsBody{results}), nil
 }
 
 type evaluationsBody struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -14,7 +15,15 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// files serves files.
+type files struct {
+	files   *file.Service
+	cursors *paging.Codec
+	log     *slog.Logger
+}
 
 type fileBody struct {
 	ID        string  `json:"id"`
@@ -33,10 +42,10 @@ func showFile(f file.File) fileBody {
 	}
 }
 
-func (s *Server) listFiles(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"files"},
+func (h *files) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"files"},
 		func(p paging.Request) (paging.Page[file.File], error) {
-			return s.Files.List(ctx, actorOf(ctx).Workspace.ID, p)
+			return h.files.List(ctx, transport.Actor(ctx).Workspace.ID, p)
 		}, showFile)
 }
 
@@ -49,60 +58,60 @@ type getFileRequest struct {
 	Accept string `header:"Accept"`
 }
 
-// getFile returns the bytes of a file or, to clients that ask for JSON, what is known
+// get returns the bytes of a file or, to clients that ask for JSON, what is known
 // about it.
-func (s *Server) getFile(ctx context.Context, in *getFileRequest) (*reply, error) {
-	f, err := s.Files.Get(ctx, actorOf(ctx).Workspace.ID, in.ID)
+func (h *files) get(ctx context.Context, in *getFileRequest) (*transport.Reply, error) {
+	f, err := h.files.Get(ctx, transport.Actor(ctx).Workspace.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if in.Accept == "application/json" {
-		return ok(showFile(f)).withHeader("Vary", "Accept"), nil
+		return transport.OK(showFile(f)).WithHeader("Vary", "Accept"), nil
 	}
-	return s.sendFile(ctx, f), nil
+	return h.send(ctx, f), nil
 }
 
-func (s *Server) deleteFile(ctx context.Context, in *fileRequest) (*reply, error) {
-	return &reply{}, s.Files.Delete(ctx, actorOf(ctx), in.ID)
+func (h *files) remove(ctx context.Context, in *fileRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.files.Delete(ctx, transport.Actor(ctx), in.ID)
 }
 
 type uploadFileRequest struct {
-	Name        string      `query:"name"`
-	Disposition string      `header:"Content-Disposition"`
-	Body        *bodyStream `body:"stream"`
+	Name        string                `query:"name"`
+	Disposition string                `header:"Content-Disposition"`
+	Body        *transport.BodyStream `body:"stream"`
 }
 
-// uploadFile stores the body, or each file of a form.
-func (s *Server) uploadFile(ctx context.Context, in *uploadFileRequest) (*reply, error) {
-	media, params, err := mime.ParseMediaType(in.Body.media)
+// upload stores the body, or each file of a form.
+func (h *files) upload(ctx context.Context, in *uploadFileRequest) (*transport.Reply, error) {
+	media, params, err := mime.ParseMediaType(in.Body.Media)
 	if err == nil && media == "multipart/form-data" {
 		if in.Name != "" {
-			return nil, parameter("name", "does not apply to a form: its parts have names")
+			return nil, transport.Parameter("name", "does not apply to a form: its parts have names")
 		}
-		return s.uploadForm(ctx, in.Body, params["boundary"])
+		return h.uploadForm(ctx, in.Body, params["boundary"])
 	}
-	if err := s.Files.CheckSize(actorOf(ctx).Workspace.Plan, in.Body.length); err != nil {
+	if err := h.files.CheckSize(transport.Actor(ctx).Workspace.Plan, in.Body.Length); err != nil {
 		return nil, err
 	}
 	name := in.Name
 	if _, params, err := mime.ParseMediaType(in.Disposition); name == "" && err == nil {
 		name = params["filename"]
 	}
-	f, err := s.receive(ctx, name, in.Body.media, in.Body)
+	f, err := h.receive(ctx, name, in.Body.Media, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	recorded, err := s.Files.Record(ctx, actorOf(ctx), f)
+	recorded, err := h.files.Record(ctx, transport.Actor(ctx), f)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showFile(recorded[0])).withHeader("Location", "/v1/files/"+recorded[0].ID), nil
+	return transport.OK(showFile(recorded[0])).WithHeader("Location", "/v1/files/"+recorded[0].ID), nil
 }
 
 // receive stores the bytes of a file.
-func (s *Server) receive(ctx context.Context, name, media string, from io.Reader) (file.File, error) {
-	workspace := actorOf(ctx).Workspace
-	w, err := s.Files.Create(ctx, file.Owner{WorkspaceID: workspace.ID, Plan: workspace.Plan}, name, media)
+func (h *files) receive(ctx context.Context, name, media string, from io.Reader) (file.File, error) {
+	workspace := transport.Actor(ctx).Workspace
+	w, err := h.files.Create(ctx, file.Owner{WorkspaceID: workspace.ID, Plan: workspace.Plan}, name, media)
 	if err != nil {
 		return file.File{}, err
 	}
@@ -121,13 +130,13 @@ type fileList struct {
 }
 
 // uploadForm stores the files of a form, all or none of them.
-func (s *Server) uploadForm(ctx context.Context, body io.Reader, boundary string) (*reply, error) {
+func (h *files) uploadForm(ctx context.Context, body io.Reader, boundary string) (*transport.Reply, error) {
 	var received []file.File
 	err := eachFormFile(multipart.NewReader(body, boundary), func(p *multipart.Part) error {
 		if len(received) == maxFormFiles {
 			return fault.New(fault.InvalidRequest, "the form has more than %d files", maxFormFiles)
 		}
-		f, err := s.receive(ctx, p.FileName(), p.Header.Get("Content-Type"), p)
+		f, err := h.receive(ctx, p.FileName(), p.Header.Get("Content-Type"), p)
 		if err == nil {
 			received = append(received, f)
 		}
@@ -137,14 +146,14 @@ func (s *Server) uploadForm(ctx context.Context, body io.Reader, boundary string
 		err = fault.New(fault.InvalidRequest, "the form has no file")
 	}
 	if err != nil {
-		s.Files.Discard(ctx, received...)
+		h.files.Discard(ctx, received...)
 		return nil, err
 	}
-	recorded, err := s.Files.Record(ctx, actorOf(ctx), received...)
+	recorded, err := h.files.Record(ctx, transport.Actor(ctx), received...)
 	if err != nil {
 		return nil, err
 	}
-	return ok(fileList{showAll(recorded, showFile)}).withHeader("Location", "/v1/files"), nil
+	return transport.OK(fileList{showAll(recorded, showFile)}).WithHeader("Location", "/v1/files"), nil
 }
 
 func eachFormFile(form *multipart.Reader, receive func(*multipart.Part) error) error {
@@ -158,7 +167,7 @@ func eachFormFile(form *multipart.Reader, receive func(*multipart.Part) error) e
 		case err != nil:
 			return fault.New(fault.InvalidRequest, "the form is malformed or incomplete").Because(err)
 		case part.FileName() == "":
-			return fault.New(fault.InvalidRequest, "the part %q of the form is not a file: it has no filename", clean(part.FormName()))
+			return fault.New(fault.InvalidRequest, "the part %q of the form is not a file: it has no filename", transport.Clean(part.FormName()))
 		}
 		if err := receive(part); err != nil {
 			if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -169,18 +178,18 @@ func eachFormFile(form *multipart.Reader, receive func(*multipart.Part) error) e
 	}
 }
 
-// sendFile sends the bytes of a file. Browsers never show them: a file may be a page
+// send sends the bytes of a file. Browsers never show them: a file may be a page
 // with scripts.
-func (s *Server) sendFile(ctx context.Context, f file.File) *reply {
-	return &reply{serve: func(w http.ResponseWriter, r *http.Request) {
-		c := callerOf(ctx)
-		release, err := s.Files.AcquireDownload(ctx, f.WorkspaceID)
+func (h *files) send(ctx context.Context, f file.File) *transport.Reply {
+	return &transport.Reply{Serve: func(call *transport.Call) {
+		w, r := call.W, call.R
+		release, err := h.files.AcquireDownload(ctx, f.WorkspaceID)
 		if err != nil {
-			s.fail(w, c, err)
+			call.Fail(err)
 			return
 		}
 		defer release()
-		content := &fileContent{ctx: ctx, files: s.Files, file: f}
+		content := &fileContent{ctx: ctx, files: h.files, file: f}
 		defer content.close()
 		// Several ranges at once are ignored, as RFC 9110 allows: http.ServeContent reads
 		// them in a goroutine, which may still read when it has returned.
@@ -190,25 +199,25 @@ func (s *Server) sendFile(ctx context.Context, f file.File) *reply {
 		// A storage that does not respond must be noticed before the response begins.
 		if r.Method != http.MethodHead {
 			if err := content.probe(r.Header.Get("Range") != ""); err != nil {
-				s.fail(w, c, err)
+				call.Fail(err)
 				return
 			}
 		}
-		h := w.Header()
-		h.Set("Content-Type", f.Type)
-		h.Set("Vary", "Accept")
-		h.Set("Content-Disposition", attachment(f.Name))
-		h.Set("Content-Security-Policy", fileSecurityPolicy)
-		h.Set("ETag", `"`+f.SHA256+`"`)
-		out := &rangeWriter{ResponseWriter: newPatientWriter(w)}
+		header := w.Header()
+		header.Set("Content-Type", f.Type)
+		header.Set("Vary", "Accept")
+		header.Set("Content-Disposition", attachment(f.Name))
+		header.Set("Content-Security-Policy", fileSecurityPolicy)
+		header.Set("ETag", `"`+f.SHA256+`"`)
+		out := &rangeWriter{ResponseWriter: transport.NewPatientWriter(w)}
 		http.ServeContent(out, r, "", f.CreatedAt, content)
 		if out.unsatisfiable {
-			h.Del("Content-Disposition") // the error is not the file
-			s.setCommonHeaders(h, c)
-			s.fail(w, c, fault.New(fault.RangeNotSatisfiable, "the file has %d bytes, none of which are in the range", f.Size))
+			header.Del("Content-Disposition") // the error is not the file
+			call.ResetHeaders()
+			call.Fail(fault.New(fault.RangeNotSatisfiable, "the file has %d bytes, none of which are in the range", f.Size))
 		}
 		if content.err != nil && ctx.Err() == nil {
-			s.Log.Warn("a download ended early", "request_id", c.requestID, "error", content.err)
+			h.log.Warn("a download ended early", "request_id", call.RequestID(), "error", content.err)
 		}
 	}}
 }
@@ -240,7 +249,7 @@ func (w *rangeWriter) Write(p []byte) (int, error) {
 // understand and, if it differs, the exact one (RFC 6266).
 func attachment(name string) string {
 	ascii := strings.Map(func(r rune) rune {
-		if unprintable(r) || strings.ContainsRune(`"\%`, r) {
+		if transport.Unprintable(r) || strings.ContainsRune(`"\%`, r) {
 			return '_'
 		}
 		return r
@@ -250,72 +259,4 @@ func attachment(name string) string {
 		disposition += "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 	}
 	return disposition
-}
-
-// fileContent is a file as http.ServeContent reads it.
-type fileContent struct {
-	ctx    context.Context
-	files  *file.Service
-	file   file.File
-	reader io.ReadCloser // nil: not open
-	at     int64         // where the reader is
-	offset int64         // of the next read
-	err    error         // of a read
-}
-
-// probe opens the file, or only its start if a part is asked for.
-func (c *fileContent) probe(part bool) error {
-	length := c.file.Size
-	if part {
-		length = 0
-	}
-	reader, err := c.files.OpenFile(c.ctx, c.file, 0, length)
-	if err != nil {
-		return err
-	}
-	if part {
-		return reader.Close()
-	}
-	c.reader = reader
-	return nil
-}
-
-// Seek implements io.Seeker.
-func (c *fileContent) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += c.offset
-	case io.SeekEnd:
-		offset += c.file.Size
-	}
-	if offset < 0 || offset > c.file.Size {
-		return 0, errors.New("seek outside of the file")
-	}
-	c.offset = offset
-	return offset, nil
-}
-
-// Read implements io.Reader.
-func (c *fileContent) Read(p []byte) (n int, err error) {
-	if c.reader == nil || c.at != c.offset {
-		c.close()
-		if c.reader, err = c.files.OpenFile(c.ctx, c.file, c.offset, c.file.Size-c.offset); err != nil {
-			c.err = err
-			return 0, err
-		}
-	}
-	n, err = c.reader.Read(p)
-	c.offset += int64(n)
-	c.at = c.offset
-	if err != nil && !errors.Is(err, io.EOF) {
-		c.err = err
-	}
-	return n, err
-}
-
-func (c *fileContent) close() {
-	if c.reader != nil {
-		_ = c.reader.Close()
-		c.reader = nil
-	}
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 // vector is a body that every route rejects.
@@ -119,7 +119,7 @@ func manyKeys(n int) string {
 }
 
 // writes reports whether a route can change something.
-func writes(r api.Route) bool { return r.Method != http.MethodGet }
+func writes(r transport.Route) bool { return r.Method != http.MethodGet }
 
 // newServerWithData starts a server with one object of each kind, which
 // requests must not change.
@@ -132,7 +132,7 @@ func newServerWithData(t *testing.T) (*server, *testWorkspace) {
 }
 
 // authorizedClient returns a client that may call the route.
-func authorizedClient(w *testWorkspace, route api.Route) client {
+func authorizedClient(w *testWorkspace, route transport.Route) client {
 	if operatorOnly[routeName(route)] {
 		return w.server.operator(w.t)
 	}

@@ -9,9 +9,19 @@ import (
 
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/ownintegration"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/search"
+	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/trigger"
 )
+
+// integrations serves the integrations of the catalog and of the workspace.
+type integrations struct {
+	integrations *ownintegration.Service
+	triggers     *trigger.Service
+	cursors      *paging.Codec
+}
 
 type integrationBody struct {
 	ID       string   `json:"id"`
@@ -124,14 +134,14 @@ func showIntegrationField(f integration.Field) integrationField {
 }
 
 type listIntegrationsRequest struct {
-	page
+	transport.Page
 	Category string `query:"category"`
 	Text     string `query:"text"`
 }
 
-func (s *Server) listIntegrations(ctx context.Context, in *listIntegrationsRequest) (*reply, error) {
+func (h *integrations) list(ctx context.Context, in *listIntegrationsRequest) (*transport.Reply, error) {
 	if in.Category != "" && !slices.Contains(integration.Categories(), in.Category) {
-		return nil, parameter("category", "must be one of %s", strings.Join(integration.Categories(), ", "))
+		return nil, transport.Parameter("category", "must be one of %s", strings.Join(integration.Categories(), ", "))
 	}
 	var query search.Query
 	if in.Text != "" {
@@ -140,9 +150,9 @@ func (s *Server) listIntegrations(ctx context.Context, in *listIntegrationsReque
 			return nil, err
 		}
 	}
-	return paginate(ctx, s, in.page, []string{"integrations", in.Category, strconv.Quote(in.Text)},
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"integrations", in.Category, strconv.Quote(in.Text)},
 		func(p paging.Request) (paging.Page[*integration.Integration], error) {
-			catalog, err := s.Integrations.Catalog(ctx, actorOf(ctx).Workspace.ID)
+			catalog, err := h.integrations.Catalog(ctx, transport.Actor(ctx).Workspace.ID)
 			if err != nil {
 				return paging.Page[*integration.Integration]{}, err
 			}
@@ -160,12 +170,12 @@ type integrationRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getIntegration(ctx context.Context, in *integrationRequest) (*reply, error) {
-	found, err := s.Integrations.Lookup(ctx, actorOf(ctx).Workspace.ID, in.ID)
+func (h *integrations) get(ctx context.Context, in *integrationRequest) (*transport.Reply, error) {
+	found, err := h.integrations.Lookup(ctx, transport.Actor(ctx).Workspace.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showIntegration(found)), nil
+	return transport.OK(showIntegration(found)), nil
 }
 
 type integrationTriggerRequest struct {
@@ -173,8 +183,8 @@ type integrationTriggerRequest struct {
 	Trigger string `path:"trigger"`
 }
 
-func (s *Server) getIntegrationTrigger(ctx context.Context, in *integrationTriggerRequest) (*reply, error) {
-	of, err := s.Integrations.Lookup(ctx, actorOf(ctx).Workspace.ID, in.ID)
+func (h *integrations) getTrigger(ctx context.Context, in *integrationTriggerRequest) (*transport.Reply, error) {
+	of, err := h.integrations.Lookup(ctx, transport.Actor(ctx).Workspace.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -183,10 +193,10 @@ func (s *Server) getIntegrationTrigger(ctx context.Context, in *integrationTrigg
 		return nil, err
 	}
 	body := integrationTriggerDetail{showIntegrationTrigger(of, outline), of.ConnectedAs(), json.RawMessage(t.InputSchema()), nil}
-	if body.Sample, err = s.Triggers.SampleOf(body.Type); err != nil {
+	if body.Sample, err = h.triggers.SampleOf(body.Type); err != nil {
 		return nil, err
 	}
-	return ok(body), nil
+	return transport.OK(body), nil
 }
 
 type integrationIconRequest struct {
@@ -194,10 +204,10 @@ type integrationIconRequest struct {
 	ID string `path:"id"`
 }
 
-// getIntegrationIcon responds with an image that browsers keep for a day, as a page shows
+// getIcon responds with an image that browsers keep for a day, as a page shows
 // many of them. It has no scripts; the policy holds if it is opened by itself.
-func (s *Server) getIntegrationIcon(ctx context.Context, in *integrationIconRequest) (*reply, error) {
-	found, err := s.Integrations.Lookup(ctx, actorOf(ctx).Workspace.ID, in.ID)
+func (h *integrations) getIcon(ctx context.Context, in *integrationIconRequest) (*transport.Reply, error) {
+	found, err := h.integrations.Lookup(ctx, transport.Actor(ctx).Workspace.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -206,5 +216,5 @@ func (s *Server) getIntegrationIcon(ctx context.Context, in *integrationIconRequ
 		return nil, fault.New(fault.NotFound, "the integration %s has no icon", found.ID)
 	}
 	return document(&in.documentRequest, "image/svg+xml", icon).
-		withHeader("Cache-Control", "private, max-age=86400").withHeader("Content-Security-Policy", fileSecurityPolicy), nil
+		WithHeader("Cache-Control", "private, max-age=86400").WithHeader("Content-Security-Policy", fileSecurityPolicy), nil
 }

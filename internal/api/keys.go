@@ -8,7 +8,14 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// keys serves API keys.
+type keys struct {
+	auth    *auth.Service
+	cursors *paging.Codec
+}
 
 type keyBody struct {
 	ID         string       `json:"id"`
@@ -41,37 +48,39 @@ type createKeyRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) createKey(ctx context.Context, in *createKeyRequest) (*reply, error) {
+func (h *keys) create(ctx context.Context, in *createKeyRequest) (*transport.Reply, error) {
 	switch {
 	case in.Body.Name == nil:
 		return nil, fault.Field("/name", "is required")
 	case in.Body.Scopes == nil:
 		return nil, fault.Field("/scopes", "is required")
 	}
-	key, value, err := s.Auth.CreateKey(ctx, actorOf(ctx), auth.NewKey{Name: *in.Body.Name, Scopes: *in.Body.Scopes, ExpiresAt: in.Body.ExpiresAt})
+	key, value, err := h.auth.CreateKey(ctx, transport.Actor(ctx), auth.NewKey{Name: *in.Body.Name, Scopes: *in.Body.Scopes, ExpiresAt: in.Body.ExpiresAt})
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdKeyBody{showKey(key), value}).withHeader("Location", "/v1/api-keys/"+key.ID), nil
+	return transport.OK(createdKeyBody{showKey(key), value}).WithHeader("Location", "/v1/api-keys/"+key.ID), nil
 }
 
-func (s *Server) listKeys(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"api-keys"},
-		func(p paging.Request) (paging.Page[auth.Key], error) { return s.Auth.ListKeys(ctx, actorOf(ctx), p) }, showKey)
+func (h *keys) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"api-keys"},
+		func(p paging.Request) (paging.Page[auth.Key], error) {
+			return h.auth.ListKeys(ctx, transport.Actor(ctx), p)
+		}, showKey)
 }
 
 type keyRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getKey(ctx context.Context, in *keyRequest) (*reply, error) {
-	key, err := s.Auth.GetKey(ctx, actorOf(ctx), in.ID)
+func (h *keys) get(ctx context.Context, in *keyRequest) (*transport.Reply, error) {
+	key, err := h.auth.GetKey(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showKey(key)), nil
+	return transport.OK(showKey(key)), nil
 }
 
-func (s *Server) revokeKey(ctx context.Context, in *keyRequest) (*reply, error) {
-	return &reply{}, s.Auth.RevokeKey(ctx, actorOf(ctx), in.ID)
+func (h *keys) revoke(ctx context.Context, in *keyRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.auth.RevokeKey(ctx, transport.Actor(ctx), in.ID)
 }

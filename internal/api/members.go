@@ -6,7 +6,15 @@ import (
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// members serves the members of a workspace and the invitations to it.
+type members struct {
+	accounts  *account.Service
+	publicURL func() string
+	cursors   *paging.Codec
+}
 
 type memberBody struct {
 	ID         string       `json:"id"`
@@ -21,10 +29,10 @@ func showMember(m account.Member) memberBody {
 	return memberBody{m.User.ID, m.User.Email, m.User.Name, m.Role, clock.Format(m.JoinedAt), clock.FormatPtr(m.User.SeenAt)}
 }
 
-func (s *Server) listMembers(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"members"},
+func (h *members) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"members"},
 		func(p paging.Request) (paging.Page[account.Member], error) {
-			return s.Accounts.Members(ctx, actorOf(ctx), p)
+			return h.accounts.Members(ctx, transport.Actor(ctx), p)
 		}, showMember)
 }
 
@@ -36,10 +44,10 @@ type personBody struct {
 }
 
 // listPeople lists the members of the workspace for those who share things with them.
-func (s *Server) listPeople(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"people"},
+func (h *members) listPeople(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"people"},
 		func(p paging.Request) (paging.Page[account.Member], error) {
-			return s.Accounts.Members(ctx, actorOf(ctx), p)
+			return h.accounts.Members(ctx, transport.Actor(ctx), p)
 		}, func(m account.Member) personBody { return personBody{m.User.ID, m.User.Email, m.User.Name} })
 }
 
@@ -47,12 +55,12 @@ type memberRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getMember(ctx context.Context, in *memberRequest) (*reply, error) {
-	m, err := s.Accounts.Member(ctx, actorOf(ctx), in.ID)
+func (h *members) get(ctx context.Context, in *memberRequest) (*transport.Reply, error) {
+	m, err := h.accounts.Member(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showMember(m)), nil
+	return transport.OK(showMember(m)), nil
 }
 
 type updateMemberRequest struct {
@@ -62,19 +70,19 @@ type updateMemberRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) updateMember(ctx context.Context, in *updateMemberRequest) (*reply, error) {
+func (h *members) update(ctx context.Context, in *updateMemberRequest) (*transport.Reply, error) {
 	if in.Body.Role == nil { // nothing to change
-		return s.getMember(ctx, &memberRequest{in.ID})
+		return h.get(ctx, &memberRequest{in.ID})
 	}
-	m, err := s.Accounts.SetRole(ctx, actorOf(ctx), in.ID, *in.Body.Role)
+	m, err := h.accounts.SetRole(ctx, transport.Actor(ctx), in.ID, *in.Body.Role)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showMember(m)), nil
+	return transport.OK(showMember(m)), nil
 }
 
-func (s *Server) removeMember(ctx context.Context, in *memberRequest) (*reply, error) {
-	return &reply{}, s.Accounts.Remove(ctx, actorOf(ctx), in.ID)
+func (h *members) remove(ctx context.Context, in *memberRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.accounts.Remove(ctx, transport.Actor(ctx), in.ID)
 }
 
 type invitationBody struct {
@@ -95,10 +103,10 @@ func showInvitation(in account.Invitation) invitationBody {
 	return invitationBody{in.ID, in.Email, in.Role, clock.Format(in.CreatedAt), orNull(in.CreatedBy), clock.Format(in.ExpiresAt)}
 }
 
-func (s *Server) listInvitations(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"invitations"},
+func (h *members) listInvitations(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"invitations"},
 		func(p paging.Request) (paging.Page[account.Invitation], error) {
-			return s.Accounts.Invitations(ctx, actorOf(ctx), p)
+			return h.accounts.Invitations(ctx, transport.Actor(ctx), p)
 		}, showInvitation)
 }
 
@@ -109,29 +117,29 @@ type createInvitationRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) createInvitation(ctx context.Context, in *createInvitationRequest) (*reply, error) {
+func (h *members) invite(ctx context.Context, in *createInvitationRequest) (*transport.Reply, error) {
 	if err := required(member{"/email", in.Body.Email}, member{"/role", in.Body.Role}); err != nil {
 		return nil, err
 	}
-	made, token, err := s.Accounts.Invite(ctx, actorOf(ctx), *in.Body.Email, *in.Body.Role)
+	made, token, err := h.accounts.Invite(ctx, transport.Actor(ctx), *in.Body.Email, *in.Body.Role)
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdInvitationBody{showInvitation(made), account.InvitationLink(s.PublicURL(), token)}).withHeader("Location", "/v1/invitations/"+made.ID), nil
+	return transport.OK(createdInvitationBody{showInvitation(made), account.InvitationLink(h.publicURL(), token)}).WithHeader("Location", "/v1/invitations/"+made.ID), nil
 }
 
 type invitationRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getInvitation(ctx context.Context, in *invitationRequest) (*reply, error) {
-	found, err := s.Accounts.Invitation(ctx, actorOf(ctx), in.ID)
+func (h *members) getInvitation(ctx context.Context, in *invitationRequest) (*transport.Reply, error) {
+	found, err := h.accounts.Invitation(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showInvitation(found)), nil
+	return transport.OK(showInvitation(found)), nil
 }
 
-func (s *Server) revokeInvitation(ctx context.Context, in *invitationRequest) (*reply, error) {
-	return &reply{}, s.Accounts.RevokeInvitation(ctx, actorOf(ctx), in.ID)
+func (h *members) revokeInvitation(ctx context.Context, in *invitationRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.accounts.RevokeInvitation(ctx, transport.Actor(ctx), in.ID)
 }

@@ -6,7 +6,14 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// nodes serves the nodes of the installation.
+type nodes struct {
+	nodes   *node.Service
+	cursors *paging.Codec
+}
 
 type nodeBody struct {
 	ID        string  `json:"id"`
@@ -27,7 +34,9 @@ func showNode(n node.Node) nodeBody {
 	}
 }
 
-func (s *Server) listNodes(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"nodes"},
-		func(p paging.Request) (paging.Page[node.Node], error) { return s.Nodes.List(ctx, actorOf(ctx), p) }, showNode)
+func (h *nodes) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"nodes"},
+		func(p paging.Request) (paging.Page[node.Node], error) {
+			return h.nodes.List(ctx, transport.Actor(ctx), p)
+		}, showNode)
 }

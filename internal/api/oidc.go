@@ -6,13 +6,25 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// providerSignIns serves sign-ins with an identity provider.
+type providerSignIns struct {
+	accounts  *account.Service
+	sessions  *sessions
+	provider  IdentityProvider // nil: there is none
+	role      account.Role     // of new users; empty: they are rejected
+	publicURL func() string
+	log       *slog.Logger
+}
 
 const (
 	// flowCookie stores the state of a sign-in while the browser is at the
@@ -42,17 +54,17 @@ type startOIDCRequest struct {
 	Next string `query:"next"`
 }
 
-// startOIDC redirects the browser to the provider.
-func (s *Server) startOIDC(ctx context.Context, in *startOIDCRequest) (*reply, error) {
-	if err := s.countOIDCAttempt(ctx); err != nil {
+// start redirects the browser to the provider.
+func (h *providerSignIns) start(ctx context.Context, in *startOIDCRequest) (*transport.Reply, error) {
+	if err := h.countAttempt(ctx); err != nil {
 		return nil, err
 	}
 	flow := oidcFlow{Next: localPath(in.Next)}
-	address, cookie, err := s.beginOIDC(ctx, flow)
+	address, cookie, err := h.begin(ctx, flow)
 	if err != nil {
-		return s.failedOIDC(ctx, flow, "oidc_failed", err), nil
+		return h.failed(ctx, flow, "oidc_failed", err), nil
 	}
-	return redirect(address).cookie(flowCookie, cookie, flowSeconds), nil
+	return redirect(address).Cookie(flowCookie, cookie, flowSeconds), nil
 }
 
 type acceptWithProviderRequest struct {
@@ -65,36 +77,36 @@ type providerBody struct {
 	URL string `json:"url"`
 }
 
-// acceptWithProvider returns the address at the provider where the invited person
+// acceptInvitation returns the address at the provider where the invited person
 // signs in. The token is not in the address of this request, so it is not in logs.
-func (s *Server) acceptWithProvider(ctx context.Context, in *acceptWithProviderRequest) (*reply, error) {
+func (h *providerSignIns) acceptInvitation(ctx context.Context, in *acceptWithProviderRequest) (*transport.Reply, error) {
 	if err := required(member{"/token", in.Body.Token}); err != nil {
 		return nil, err
 	}
-	if err := s.countOIDCAttempt(ctx); err != nil {
+	if err := h.countAttempt(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := s.Accounts.PreviewInvitation(ctx, *in.Body.Token); err != nil {
+	if _, err := h.accounts.PreviewInvitation(ctx, *in.Body.Token); err != nil {
 		return nil, err
 	}
-	address, cookie, err := s.beginOIDC(ctx, oidcFlow{Next: "/workflows", Invitation: *in.Body.Token})
+	address, cookie, err := h.begin(ctx, oidcFlow{Next: "/workflows", Invitation: *in.Body.Token})
 	if err != nil {
-		s.Log.Warn("sign-in with the identity provider failed", "request_id", callerOf(ctx).requestID, "reason", "oidc_failed", "error", err)
+		h.log.Warn("sign-in with the identity provider failed", "request_id", transport.CallerOf(ctx).RequestID, "reason", "oidc_failed", "error", err)
 		return nil, fault.New(fault.Unavailable, "the identity provider cannot be reached; try again in a moment")
 	}
-	return ok(providerBody{address}).cookie(flowCookie, cookie, flowSeconds), nil
+	return transport.OK(providerBody{address}).Cookie(flowCookie, cookie, flowSeconds), nil
 }
 
-func (s *Server) countOIDCAttempt(ctx context.Context) error {
-	if s.OIDC == nil {
+func (h *providerSignIns) countAttempt(ctx context.Context) error {
+	if h.provider == nil {
 		return fault.New(fault.NotFound, "sign-in with an identity provider is not configured")
 	}
-	return s.countAttempt(ctx, "")
+	return h.sessions.limits.count(ctx, "")
 }
 
-// beginOIDC returns the address at the provider and the value of the flow cookie.
-func (s *Server) beginOIDC(ctx context.Context, flow oidcFlow) (address, cookie string, err error) {
-	if address, flow.Flow, err = s.OIDC.Begin(ctx, s.PublicURL()+oidcCallback); err != nil {
+// begin returns the address at the provider and the value of the flow cookie.
+func (h *providerSignIns) begin(ctx context.Context, flow oidcFlow) (address, cookie string, err error) {
+	if address, flow.Flow, err = h.provider.Begin(ctx, h.publicURL()+oidcCallback); err != nil {
 		return "", "", err
 	}
 	encoded, err := json.Marshal(flow)
@@ -106,39 +118,39 @@ type finishOIDCRequest struct {
 	Cookie string     `header:"Cookie"`
 }
 
-// finishOIDC signs in the user whom the provider redirected back.
-func (s *Server) finishOIDC(ctx context.Context, in *finishOIDCRequest) (*reply, error) {
-	if err := s.countOIDCAttempt(ctx); err != nil {
+// finish signs in the user whom the provider redirected back.
+func (h *providerSignIns) finish(ctx context.Context, in *finishOIDCRequest) (*transport.Reply, error) {
+	if err := h.countAttempt(ctx); err != nil {
 		return nil, err
 	}
 	flow, ok := parseFlowCookie(in.Cookie)
 	state, issuer := in.Query.Get("state"), in.Query.Get("iss")
 	switch {
-	case !ok || subtle.ConstantTimeCompare([]byte(state), []byte(flow.State)) != 1 || issuer != "" && issuer != s.OIDC.Issuer():
+	case !ok || subtle.ConstantTimeCompare([]byte(state), []byte(flow.State)) != 1 || issuer != "" && issuer != h.provider.Issuer():
 		// The flow may be that of another tab.
-		return s.failedOIDC(ctx, oidcFlow{}, "oidc_failed", fault.New(fault.InvalidRequest, "the callback does not belong to a sign-in that this browser started")), nil
+		return h.failed(ctx, oidcFlow{}, "oidc_failed", fault.New(fault.InvalidRequest, "the callback does not belong to a sign-in that this browser started")), nil
 	case in.Query.Get("error") != "":
-		return s.failedOIDC(ctx, flow, "oidc_denied", fault.New(fault.InvalidRequest, "the identity provider returned the error %q", clean(in.Query.Get("error")))), nil
+		return h.failed(ctx, flow, "oidc_denied", fault.New(fault.InvalidRequest, "the identity provider returned the error %q", transport.Clean(in.Query.Get("error")))), nil
 	}
-	identity, err := s.OIDC.Finish(ctx, flow.Flow, s.PublicURL()+oidcCallback, in.Query.Get("code"))
+	identity, err := h.provider.Finish(ctx, flow.Flow, h.publicURL()+oidcCallback, in.Query.Get("code"))
 	if err != nil {
-		return s.failedOIDC(ctx, flow, "oidc_failed", err), nil
+		return h.failed(ctx, flow, "oidc_failed", err), nil
 	}
-	token, err := s.enterAs(ctx, flow, identity)
+	token, err := h.enterAs(ctx, flow, identity)
 	if err != nil {
-		return s.failedOIDC(ctx, flow, oidcError(err), err), nil
+		return h.failed(ctx, flow, oidcError(err), err), nil
 	}
-	return s.replaceSession(ctx, redirect(s.PublicURL()+flow.Next), token).cookie(flowCookie, "", -1), nil
+	return h.sessions.replace(ctx, redirect(h.publicURL()+flow.Next), token).Cookie(flowCookie, "", -1), nil
 }
 
 // enterAs signs in a person whom the provider has authenticated, and accepts the
 // invitation of the flow. It returns the token of the session.
-func (s *Server) enterAs(ctx context.Context, flow oidcFlow, identity account.Identity) (token string, err error) {
-	visit := callerOf(ctx).visit
+func (h *providerSignIns) enterAs(ctx context.Context, flow oidcFlow, identity account.Identity) (token string, err error) {
+	visit := transport.CallerOf(ctx).Client
 	if flow.Invitation != "" {
-		_, token, err = s.Accounts.AcceptAs(ctx, identity, flow.Invitation, visit)
+		_, token, err = h.accounts.AcceptAs(ctx, identity, flow.Invitation, visit)
 	} else {
-		_, token, err = s.Accounts.SignInAs(ctx, identity, s.OIDCRole, visit)
+		_, token, err = h.accounts.SignInAs(ctx, identity, h.role, visit)
 	}
 	return token, err
 }
@@ -159,19 +171,19 @@ func oidcError(err error) string {
 	}
 }
 
-// failedOIDC redirects the browser to the page where the sign-in began, with an error
+// failed redirects the browser to the page where the sign-in began, with an error
 // code. The page of the invitation remembers its token itself.
-func (s *Server) failedOIDC(ctx context.Context, flow oidcFlow, code string, err error) *reply {
-	s.Log.Warn("sign-in with the identity provider failed", "request_id", callerOf(ctx).requestID, "reason", code, "error", err)
+func (h *providerSignIns) failed(ctx context.Context, flow oidcFlow, code string, err error) *transport.Reply {
+	h.log.Warn("sign-in with the identity provider failed", "request_id", transport.CallerOf(ctx).RequestID, "reason", code, "error", err)
 	page := "/sign-in"
 	if flow.Invitation != "" {
 		page = "/invitation"
 	}
-	return redirect(s.PublicURL()+page+"?error="+code).cookie(flowCookie, "", -1)
+	return redirect(h.publicURL()+page+"?error="+code).Cookie(flowCookie, "", -1)
 }
 
-func redirect(to string) *reply {
-	return (&reply{status: http.StatusFound}).withHeader("Location", to)
+func redirect(to string) *transport.Reply {
+	return (&transport.Reply{Status: http.StatusFound}).WithHeader("Location", to)
 }
 
 // localPath returns next if it is a path of the dashboard, otherwise "/".

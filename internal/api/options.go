@@ -7,6 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/operation"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 type listOptionsRequest struct {
@@ -52,8 +53,8 @@ func showListedField(m operation.Member) listedField {
 
 // listOptions lists the values of an input of a step, or the members of an object, as the
 // account of the connection has them.
-func (s *Server) listOptions(ctx context.Context, in *listOptionsRequest) (*reply, error) {
-	c, err := s.Connections.Usable(ctx, actorOf(ctx), in.ID)
+func (h *connections) listOptions(ctx context.Context, in *listOptionsRequest) (*transport.Reply, error) {
+	c, err := h.connections.Usable(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +77,12 @@ func (s *Server) listOptions(ctx context.Context, in *listOptionsRequest) (*repl
 			return nil, fault.Field("/with", "must be an object: the input of the step so far")
 		}
 	}
-	list, err := s.Lists.Read(ctx, query)
+	list, err := h.lists.Read(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	if list.IsObject {
-		return ok(optionsBody{Fields: showAll(list.Members, showListedField), More: list.More}), nil
+		return transport.OK(optionsBody{Fields: showAll(list.Members, showListedField), More: list.More}), nil
 	}
-	return ok(optionsBody{Options: showAll(list.Options, showListedOption), More: list.More}), nil
+	return transport.OK(optionsBody{Options: showAll(list.Options, showListedOption), More: list.More}), nil
 }

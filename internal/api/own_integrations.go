@@ -8,24 +8,25 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/ownintegration"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 type createIntegrationRequest struct {
 	Manifest []byte `body:"text"`
 }
 
-// createIntegration adds an integration of the workspace. The body is its manifest.
-func (s *Server) createIntegration(ctx context.Context, in *createIntegrationRequest) (commit, error) {
-	own, err := s.Integrations.Parse(actorOf(ctx), string(in.Manifest))
+// create adds an integration of the workspace. The body is its manifest.
+func (h *integrations) create(ctx context.Context, in *createIntegrationRequest) (transport.Commit, error) {
+	own, err := h.integrations.Parse(transport.Actor(ctx), string(in.Manifest))
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*reply, error) {
-		own, err := s.Integrations.Create(ctx, actorOf(ctx), own)
+	return func(ctx context.Context) (*transport.Reply, error) {
+		own, err := h.integrations.Create(ctx, transport.Actor(ctx), own)
 		if err != nil {
 			return nil, err
 		}
-		return showOwn(own).withHeader("Location", "/v1/integrations/"+own.ID), nil
+		return showOwn(own).WithHeader("Location", "/v1/integrations/"+own.ID), nil
 	}, nil
 }
 
@@ -35,14 +36,14 @@ type replaceIntegrationRequest struct {
 	Manifest []byte `body:"text"`
 }
 
-// replaceIntegration replaces the manifest of an integration of the workspace.
-func (s *Server) replaceIntegration(ctx context.Context, in *replaceIntegrationRequest) (commit, error) {
-	own, err := s.Integrations.Parse(actorOf(ctx), string(in.Manifest))
+// replace replaces the manifest of an integration of the workspace.
+func (h *integrations) replace(ctx context.Context, in *replaceIntegrationRequest) (transport.Commit, error) {
+	own, err := h.integrations.Parse(transport.Actor(ctx), string(in.Manifest))
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*reply, error) {
-		own, err := s.Integrations.Replace(ctx, actorOf(ctx), in.ID, own, etag.ParseMatch(in.IfMatch))
+	return func(ctx context.Context) (*transport.Reply, error) {
+		own, err := h.integrations.Replace(ctx, transport.Actor(ctx), in.ID, own, etag.ParseMatch(in.IfMatch))
 		if err != nil {
 			return nil, err
 		}
@@ -50,8 +51,8 @@ func (s *Server) replaceIntegration(ctx context.Context, in *replaceIntegrationR
 	}, nil
 }
 
-func showOwn(own ownintegration.Own) *reply {
-	return ok(showIntegration(own.Integration)).withHeader("ETag", own.ETag())
+func showOwn(own ownintegration.Own) *transport.Reply {
+	return transport.OK(showIntegration(own.Integration)).WithHeader("ETag", own.ETag())
 }
 
 type convertOpenAPIRequest struct {
@@ -75,7 +76,7 @@ type convertedBody struct {
 
 // convertOpenAPI adds an integration for an API that an OpenAPI document describes. A
 // preview adds nothing, and responds with 200.
-func (s *Server) convertOpenAPI(ctx context.Context, in *convertOpenAPIRequest) (commit, error) {
+func (h *integrations) convertOpenAPI(ctx context.Context, in *convertOpenAPIRequest) (transport.Commit, error) {
 	preview, err := parseBool("preview", in.Preview)
 	if err != nil {
 		return nil, err
@@ -84,25 +85,25 @@ func (s *Server) convertOpenAPI(ctx context.Context, in *convertOpenAPIRequest) 
 	if in.Operations != "" {
 		options.Operations = strings.Split(in.Operations, ",")
 	}
-	made, err := s.Integrations.Convert(ctx, actorOf(ctx), in.Document, options)
+	made, err := h.integrations.Convert(ctx, transport.Actor(ctx), in.Document, options)
 	if err != nil {
 		return nil, err
 	}
 	body := convertedBody{Manifest: made.Text, Operations: orEmpty(made.Operations), Notes: orEmpty(made.Notes)}
 	if preview != nil && *preview {
-		return func(context.Context) (*reply, error) {
-			response := ok(body)
-			response.status = http.StatusOK
+		return func(context.Context) (*transport.Reply, error) {
+			response := transport.OK(body)
+			response.Status = http.StatusOK
 			return response, nil
 		}, nil
 	}
-	return func(ctx context.Context) (*reply, error) {
-		own, err := s.Integrations.Create(ctx, actorOf(ctx), made.Own)
+	return func(ctx context.Context) (*transport.Reply, error) {
+		own, err := h.integrations.Create(ctx, transport.Actor(ctx), made.Own)
 		if err != nil {
 			return nil, err
 		}
 		body.Integration = new(showIntegration(own.Integration))
-		return ok(body).withHeader("Location", "/v1/integrations/"+own.ID).withHeader("ETag", own.ETag()), nil
+		return transport.OK(body).WithHeader("Location", "/v1/integrations/"+own.ID).WithHeader("ETag", own.ETag()), nil
 	}, nil
 }
 
@@ -111,8 +112,8 @@ type deleteIntegrationRequest struct {
 	IfMatch string `header:"If-Match"`
 }
 
-func (s *Server) deleteIntegration(ctx context.Context, in *deleteIntegrationRequest) (*reply, error) {
-	return &reply{}, s.Integrations.Delete(ctx, actorOf(ctx), in.ID, etag.ParseMatch(in.IfMatch))
+func (h *integrations) remove(ctx context.Context, in *deleteIntegrationRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.integrations.Delete(ctx, transport.Actor(ctx), in.ID, etag.ParseMatch(in.IfMatch))
 }
 
 type manifestBody struct {
@@ -125,12 +126,12 @@ type manifestBody struct {
 }
 
 // getManifest returns the manifest of an integration of the workspace as it was written.
-func (s *Server) getManifest(ctx context.Context, in *integrationRequest) (*reply, error) {
-	m, err := s.Integrations.Manifest(ctx, actorOf(ctx), in.ID)
+func (h *integrations) getManifest(ctx context.Context, in *integrationRequest) (*transport.Reply, error) {
+	m, err := h.integrations.Manifest(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(manifestBody{
+	return transport.OK(manifestBody{
 		m.ID, m.Text, clock.Format(m.CreatedAt), orNull(m.CreatedBy), clock.Format(m.UpdatedAt), orNull(m.UpdatedBy),
-	}).withHeader("ETag", m.ETag()), nil
+	}).WithHeader("ETag", m.ETag()), nil
 }

@@ -6,13 +6,14 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 type roundsBody struct {
 	StepID string      `json:"step_id"`
 	Total  *int        `json:"total"`
 	Counts roundCounts `json:"counts"`
-	listBody[roundBody]
+	transport.ListBody[roundBody]
 }
 
 type roundCounts struct {
@@ -34,21 +35,21 @@ type roundBody struct {
 }
 
 type listRoundsRequest struct {
-	page
+	transport.Page
 	ID     string `path:"id"`
 	Block  string `path:"step_id"`
 	Status string `query:"status"`
 }
 
-func (s *Server) listRounds(ctx context.Context, in *listRoundsRequest) (*reply, error) {
+func (h *runs) listRounds(ctx context.Context, in *listRoundsRequest) (*transport.Reply, error) {
 	status := run.StepStatus(in.Status)
 	if in.Status != "" && !status.Known() {
-		return nil, parameter("status", "must be one of running, waiting, succeeded, failed, skipped, cancelled")
+		return nil, transport.Parameter("status", "must be one of running, waiting, succeeded, failed, skipped, cancelled")
 	}
 	var found run.Rounds
-	list, err := paginatedBody(ctx, s, in.page, []string{"rounds", in.ID, in.Status, in.Block},
+	list, err := transport.PaginatedBody(ctx, h.cursors, in.Page, []string{"rounds", in.ID, in.Status, in.Block},
 		func(p paging.Request) (_ paging.Page[run.Round], err error) {
-			found, err = s.Runs.Rounds(ctx, actorOf(ctx), in.ID, in.Block, status, p)
+			found, err = h.runs.Rounds(ctx, transport.Actor(ctx), in.ID, in.Block, status, p)
 			return found.Page, err
 		},
 		func(r run.Round) roundBody {
@@ -60,7 +61,7 @@ func (s *Server) listRounds(ctx context.Context, in *listRoundsRequest) (*reply,
 	if err != nil {
 		return nil, err
 	}
-	return ok(roundsBody{StepID: found.Block, Total: found.Total, Counts: countsOf(found.Counts), listBody: list}), nil
+	return transport.OK(roundsBody{StepID: found.Block, Total: found.Total, Counts: countsOf(found.Counts), ListBody: list}), nil
 }
 
 func countsOf(counts map[run.StepStatus]int) roundCounts {

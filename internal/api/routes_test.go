@@ -9,17 +9,18 @@ import (
 
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 // routes returns the routes of the program. Tests built from them fail if a
 // route is missing in routeBodies.
-func routes() []api.Route { return api.New(api.Services{}, api.Options{}).Routes() }
+func routes() []transport.Route { return api.New(api.Services{}, api.Options{}).Routes() }
 
-func sessionRoutes() []api.Route { return api.New(api.Services{}, api.Options{}).SessionRoutes() }
+func sessionRoutes() []transport.Route { return api.New(api.Services{}, api.Options{}).SessionRoutes() }
 
-func publicRoutes() []api.Route { return api.New(api.Services{}, api.Options{}).PublicRoutes() }
+func publicRoutes() []transport.Route { return api.New(api.Services{}, api.Options{}).PublicRoutes() }
 
-func routeName(r api.Route) string { return r.Method + " " + r.Path }
+func routeName(r transport.Route) string { return r.Method + " " + r.Path }
 
 // routeBodies holds a valid body for each route; "-" for none.
 var routeBodies = map[string]string{
@@ -216,7 +217,7 @@ var collections = map[string]struct{ name, missing, code string }{
 }
 
 // collection returns the collection of the first id in a route's path.
-func collection(r api.Route) (name, missing, code string, has bool) {
+func collection(r transport.Route) (name, missing, code string, has bool) {
 	before, _, has := strings.Cut(r.Path, "/{")
 	c := collections[before[strings.LastIndexByte(before, '/')+1:]]
 	if c.name == "slack" && (r.Method != http.MethodGet || strings.HasSuffix(r.Path, "/manifest")) {
@@ -230,7 +231,7 @@ func collection(r api.Route) (name, missing, code string, has bool) {
 
 // routePath fills in the path of a route. The version is always the first, the
 // step the one that waits.
-func routePath(r api.Route, id string) string {
+func routePath(r transport.Route, id string) string {
 	var out []string
 	for segment := range strings.SplitSeq(r.Path, "/") {
 		switch {
@@ -253,7 +254,7 @@ func routePath(r api.Route, id string) string {
 }
 
 // routeBody returns a body that the route accepts.
-func routeBody(t *testing.T, r api.Route) string {
+func routeBody(t *testing.T, r transport.Route) string {
 	t.Helper()
 	body, known := routeBodies[routeName(r)]
 	if !known {
@@ -268,7 +269,7 @@ func routeBody(t *testing.T, r api.Route) string {
 var needsService = map[string]int{"POST /v1/connections/{id}/options": http.StatusBadRequest}
 
 // statusOf returns the status of the response to the body of the route.
-func statusOf(r api.Route) int {
+func statusOf(r transport.Route) int {
 	if status := needsService[routeName(r)]; status != 0 {
 		return status
 	}
@@ -421,7 +422,7 @@ var readOnlyPosts = map[string]bool{"POST /v1/expressions/evaluate": true, "OPTI
 
 // createsMissing reports whether the route creates the object in its path if it
 // does not exist.
-func createsMissing(r api.Route) bool { return r.Method == http.MethodPut }
+func createsMissing(r transport.Route) bool { return r.Method == http.MethodPut }
 
 // Reading requires read or admin; writing never requires only read.
 func TestRouteScopes(t *testing.T) {

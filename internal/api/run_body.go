@@ -195,11 +195,3 @@ func showFailure(f *run.Failure) *stepError {
 	}
 	return &stepError{f.Code, f.Message}
 }
-
-// orObject returns an empty object for a missing value.
-func orObject(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return json.RawMessage("{}")
-	}
-	return raw
-}

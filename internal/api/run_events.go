@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 type followRunRequest struct {
@@ -13,16 +14,16 @@ type followRunRequest struct {
 	LastEventID string `header:"Last-Event-ID"`
 }
 
-func (s *Server) followRun(ctx context.Context, in *followRunRequest) (*reply, error) {
-	feed, err := s.Runs.Follow(ctx, actorOf(ctx), in.ID, in.LastEventID)
+func (h *runs) follow(ctx context.Context, in *followRunRequest) (*transport.Reply, error) {
+	feed, err := h.runs.Follow(ctx, transport.Actor(ctx), in.ID, in.LastEventID)
 	if err != nil {
 		return nil, err
 	}
 	if feed.SeenEnd() {
 		// 204 tells an EventSource not to reconnect.
-		return &reply{status: http.StatusNoContent}, nil
+		return &transport.Reply{Status: http.StatusNoContent}, nil
 	}
-	return &reply{stream: &runFeed{feed: feed}}, nil
+	return &transport.Reply{Stream: &runFeed{feed: feed}}, nil
 }
 
 // runSummary is a run without its steps and payload, which can be large.
@@ -51,61 +52,61 @@ type runFeed struct {
 	lastSent *string // the run as it was last sent
 }
 
-func (f *runFeed) changes() <-chan struct{} { return f.feed.Changes }
+func (f *runFeed) Changes() <-chan struct{} { return f.feed.Changes }
 
-func (f *runFeed) onHeartbeat(*sse) {}
+func (f *runFeed) OnHeartbeat(*transport.EventStream) {}
 
-func (f *runFeed) next(ctx context.Context, out *sse) (feedState, error) {
+func (f *runFeed) Next(ctx context.Context, out *transport.EventStream) (transport.FeedState, error) {
 	changes, err := f.feed.Next(ctx)
 	switch {
 	case err != nil:
-		return done, err
+		return transport.Done, err
 	case changes == nil:
-		return done, out.object(ctx, "end", run.End, endBody{"deleted"})
+		return transport.Done, out.Object(ctx, "end", run.End, endBody{"deleted"})
 	}
 	if f.lastSent == nil {
 		if err := f.sendRun(ctx, out, changes.Detail); err != nil {
-			return done, err
+			return transport.Done, err
 		}
 	}
 	for _, change := range changes.List {
 		if err := sendChange(ctx, out, change); err != nil {
-			return done, err
+			return transport.Done, err
 		}
 	}
 	if changes.More {
-		return more, nil
+		return transport.More, nil
 	}
 	if err := f.sendRun(ctx, out, changes.Detail); err != nil || changes.Status == run.Running {
-		return idle, err
+		return transport.Idle, err
 	}
-	return done, out.object(ctx, "end", run.End, endBody{"finished"})
+	return transport.Done, out.Object(ctx, "end", run.End, endBody{"finished"})
 }
 
-func sendChange(ctx context.Context, out *sse, c run.Change) error {
+func sendChange(ctx context.Context, out *transport.EventStream, c run.Change) error {
 	id := ""
 	if c.Complete {
 		id = c.After.String()
 	}
 	if l := c.Line; l != nil {
-		return out.object(ctx, "log", id, logLine{l.Path, l.Attempt, clock.Format(l.At), l.Level, l.Message})
+		return out.Object(ctx, "log", id, logLine{l.Path, l.Attempt, clock.Format(l.At), l.Level, l.Message})
 	}
-	return out.object(ctx, "step", id, showStepSummary(*c.Step, c.Attempts))
+	return out.Object(ctx, "step", id, showStepSummary(*c.Step, c.Attempts))
 }
 
 // sendRun sends the run if it has changed.
-func (f *runFeed) sendRun(ctx context.Context, out *sse, d run.Detail) error {
+func (f *runFeed) sendRun(ctx context.Context, out *transport.EventStream, d run.Detail) error {
 	summary := showRunSummary(d)
 	now := stableJSON(summary)
 	if f.lastSent != nil && *f.lastSent == now {
 		return nil
 	}
 	f.lastSent = &now
-	return out.object(ctx, "run", "", summary)
+	return out.Object(ctx, "run", "", summary)
 }
 
 // stableJSON encodes a run without the fields that change with time alone.
 func stableJSON(summary runSummary) string {
 	summary.DurationMS = 0
-	return string(encodeJSON(summary))
+	return string(transport.EncodeJSON(summary))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 // maxFilter limits the length of text filters.
@@ -29,7 +30,7 @@ type listedRun struct {
 }
 
 type listAllRunsRequest struct {
-	page
+	transport.Page
 	Status        string `query:"status"`
 	WorkflowID    string `query:"workflow_id"`
 	Trigger       string `query:"trigger"`
@@ -42,11 +43,11 @@ type listAllRunsRequest struct {
 func (in *listAllRunsRequest) filter() (run.Filter, error) {
 	f := run.Filter{Status: run.Status(in.Status), WorkflowID: in.WorkflowID, Trigger: in.Trigger, Text: in.Text}
 	if in.Status != "" && !f.Status.Known() {
-		return f, parameter("status", "must be one of running, succeeded, failed, cancelled")
+		return f, transport.Parameter("status", "must be one of running, succeeded, failed, cancelled")
 	}
 	for _, text := range []struct{ name, value string }{{"trigger", in.Trigger}, {"text", in.Text}} {
 		if len(text.value) > maxFilter {
-			return f, parameter(text.name, "must not be longer than %d bytes", maxFilter)
+			return f, transport.Parameter(text.name, "must not be longer than %d bytes", maxFilter)
 		}
 	}
 	var err error
@@ -69,7 +70,7 @@ func parseBool(name, value string) (*bool, error) {
 		yes := value == "true"
 		return &yes, nil
 	}
-	return nil, parameter(name, "must be true or false")
+	return nil, transport.Parameter(name, "must be true or false")
 }
 
 // parseTime parses an optional time parameter. It returns nil if the parameter is missing.
@@ -79,20 +80,20 @@ func parseTime(name, value string) (*time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return nil, parameter(name, "must be a time such as 2026-11-15T09:30:00Z; encode a plus sign as %%2B")
+		return nil, transport.Parameter(name, "must be a time such as 2026-11-15T09:30:00Z; encode a plus sign as %%2B")
 	}
 	return &at, nil
 }
 
-func (s *Server) listAllRuns(ctx context.Context, in *listAllRunsRequest) (*reply, error) {
+func (h *runs) listAll(ctx context.Context, in *listAllRunsRequest) (*transport.Reply, error) {
 	filter, err := in.filter()
 	if err != nil {
 		return nil, err
 	}
 	name := []string{"all runs", in.Status, strconv.Quote(in.WorkflowID), strconv.Quote(in.Trigger), in.StartedAfter, in.StartedBefore, strconv.Quote(in.Text), in.Waiting}
-	return paginate(ctx, s, in.page, name,
+	return transport.Paginate(ctx, h.cursors, in.Page, name,
 		func(p paging.Request) (paging.Page[run.Listed], error) {
-			return s.Runs.ListAll(ctx, actorOf(ctx), filter, p)
+			return h.runs.ListAll(ctx, transport.Actor(ctx), filter, p)
 		},
 		showListedRun)
 }
@@ -106,20 +107,20 @@ func showListedRun(r run.Listed) listedRun {
 }
 
 type listStepsRequest struct {
-	page
+	transport.Page
 	ID     string `path:"id"`
 	Status string `query:"status"`
 	Block  string `query:"block"`
 }
 
-func (s *Server) listSteps(ctx context.Context, in *listStepsRequest) (*reply, error) {
+func (h *runs) listSteps(ctx context.Context, in *listStepsRequest) (*transport.Reply, error) {
 	filter := run.StepFilter{Status: run.StepStatus(in.Status), Block: in.Block}
 	if in.Status != "" && !filter.Status.Known() {
-		return nil, parameter("status", "must be one of running, waiting, succeeded, failed, skipped, cancelled")
+		return nil, transport.Parameter("status", "must be one of running, waiting, succeeded, failed, skipped, cancelled")
 	}
-	return paginate(ctx, s, in.page, []string{"steps", in.ID, in.Status, in.Block},
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"steps", in.ID, in.Status, in.Block},
 		func(p paging.Request) (paging.Page[run.Step], error) {
-			return s.Runs.Steps(ctx, actorOf(ctx), in.ID, filter, p)
+			return h.runs.Steps(ctx, transport.Actor(ctx), in.ID, filter, p)
 		},
 		showStepFields)
 }
@@ -129,10 +130,10 @@ type stepRequest struct {
 	StepID string `path:"step_id"`
 }
 
-func (s *Server) getStep(ctx context.Context, in *stepRequest) (*reply, error) {
-	step, err := s.Runs.Step(ctx, actorOf(ctx), in.ID, in.StepID)
+func (h *runs) getStep(ctx context.Context, in *stepRequest) (*transport.Reply, error) {
+	step, err := h.runs.Step(ctx, transport.Actor(ctx), in.ID, in.StepID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showStep(step.Step, step.Attempts)), nil
+	return transport.OK(showStep(step.Step, step.Attempts)), nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/cron"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 // How many times the preview of a schedule has.
@@ -23,27 +24,27 @@ type schedulePreview struct {
 	Times []string `json:"times"`
 }
 
-// previewSchedule returns the next times of a cron expression. Jitter, which depends on the
+// schedule returns the next times of a cron expression. Jitter, which depends on the
 // trigger, is left out.
-func (s *Server) previewSchedule(_ context.Context, in *previewScheduleRequest) (*reply, error) {
-	count, err := numberOf("count", in.Count, defaultPreview, maxPreview)
+func (h *previews) schedule(_ context.Context, in *previewScheduleRequest) (*transport.Reply, error) {
+	count, err := transport.NumberOf("count", in.Count, defaultPreview, maxPreview)
 	if err != nil {
 		return nil, err
 	}
 	if in.Cron == "" {
-		return nil, parameter("cron", "is required")
+		return nil, transport.Parameter("cron", "is required")
 	}
 	zone, err := cron.Zone(in.Timezone)
 	if err != nil {
-		return nil, parameter("timezone", "%s", err)
+		return nil, transport.Parameter("timezone", "%s", err)
 	}
 	schedule, err := cron.Parse(in.Cron, zone)
 	if err != nil {
-		return nil, parameter("cron", "%s", err)
+		return nil, transport.Parameter("cron", "%s", err)
 	}
 	out := schedulePreview{Times: []string{}}
 	for next := schedule.Next(clock.Now()); !next.IsZero() && len(out.Times) < count; next = schedule.Next(next) {
 		out.Times = append(out.Times, clock.Format(next))
 	}
-	return ok(out), nil
+	return transport.OK(out), nil
 }

@@ -9,8 +9,16 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/search"
 	"github.com/stepmill/stepmill/internal/template"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
+
+// searches serves searches.
+type searches struct {
+	workflows *workflow.Service
+	runs      *run.Service
+}
 
 // searchTypes lists the types that can be searched.
 func searchTypes() []string { return []string{"workflow", "run", "template"} }
@@ -27,9 +35,9 @@ type searchBody struct {
 	Templates []templateItem `json:"templates"`
 }
 
-func (s *Server) search(ctx context.Context, in *searchRequest) (*reply, error) {
+func (h *searches) search(ctx context.Context, in *searchRequest) (*transport.Reply, error) {
 	if in.Q == "" {
-		return nil, parameter("q", "is required: the words to search for, or the beginning of an id")
+		return nil, transport.Parameter("q", "is required: the words to search for, or the beginning of an id")
 	}
 	query, err := words("q", in.Q)
 	if err != nil {
@@ -39,20 +47,20 @@ func (s *Server) search(ctx context.Context, in *searchRequest) (*reply, error) 
 	if err != nil {
 		return nil, err
 	}
-	limit, err := limitOf(in.Limit)
+	limit, err := transport.LimitOf(in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	body := searchBody{Workflows: []workflowItem{}, Runs: []listedRun{}, Templates: []templateItem{}}
 	if slices.Contains(types, "workflow") {
-		found, err := s.Workflows.Search(ctx, actorOf(ctx), query, limit)
+		found, err := h.workflows.Search(ctx, transport.Actor(ctx), query, limit)
 		if err != nil {
 			return nil, err
 		}
 		body.Workflows = showAll(found, showWorkflowItem)
 	}
 	if id, ok := query.IDPrefix(uid.Run); ok && slices.Contains(types, "run") {
-		found, err := s.Runs.ListAll(ctx, actorOf(ctx), run.Filter{Text: id}, paging.Request{Limit: limit})
+		found, err := h.runs.ListAll(ctx, transport.Actor(ctx), run.Filter{Text: id}, paging.Request{Limit: limit})
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +73,7 @@ func (s *Server) search(ctx context.Context, in *searchRequest) (*reply, error) 
 		}
 		body.Templates = showAll(found, showTemplate)
 	}
-	return ok(body), nil
+	return transport.OK(body), nil
 }
 
 // types returns the types to search. All, unless the request names some.
@@ -76,7 +84,7 @@ func (in *searchRequest) types() ([]string, error) {
 	types := strings.Split(in.Types, ",")
 	for _, one := range types {
 		if !slices.Contains(searchTypes(), one) {
-			return nil, parameter("types", "must be a comma-separated list of %s; %q is none of them", strings.Join(searchTypes(), ", "), clean(one))
+			return nil, transport.Parameter("types", "must be a comma-separated list of %s; %q is none of them", strings.Join(searchTypes(), ", "), transport.Clean(one))
 		}
 	}
 	return types, nil
@@ -86,7 +94,7 @@ func (in *searchRequest) types() ([]string, error) {
 func words(name, text string) (search.Query, error) {
 	query, err := search.Parse(text)
 	if err != nil {
-		return query, parameter(name, "%s", err)
+		return query, transport.Parameter(name, "%s", err)
 	}
 	return query, nil
 }

@@ -9,60 +9,73 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// valueRoutes handles the requests for secrets or for variables.
-type valueRoutes[T, V any] struct {
-	server *Server
-	kind   string // as in the path
-	// values is called per request: tests list the routes without services.
-	values func() *secret.Values[T, V]
-	show   func(T) any
+// values serves secrets or variables.
+type values[T, V any] struct {
+	kind string // as in the path
+	// service is called per request: tests list the routes without services.
+	service func() *secret.Values[T, V]
+	show    func(T) any
+	cursors *paging.Codec
 }
 
-func (s *Server) secretRoutes() valueRoutes[secret.Secret, string] {
-	values := func() *secret.Values[secret.Secret, string] { return s.Secrets.Secrets }
-	return valueRoutes[secret.Secret, string]{s, "secrets", values, showSecret}
+// secrets serves secrets.
+type secrets struct {
+	values[secret.Secret, string]
 }
 
-func (s *Server) variableRoutes() valueRoutes[secret.Variable, json.RawMessage] {
-	values := func() *secret.Values[secret.Variable, json.RawMessage] { return s.Secrets.Variables }
-	return valueRoutes[secret.Variable, json.RawMessage]{s, "variables", values, showVariable}
+// variables serves variables.
+type variables struct {
+	values[secret.Variable, json.RawMessage]
+}
+
+func newSecrets(service *secret.Service, cursors *paging.Codec) secrets {
+	return secrets{values[secret.Secret, string]{
+		kind: "secrets", service: func() *secret.Values[secret.Secret, string] { return service.Secrets }, show: showSecret, cursors: cursors,
+	}}
+}
+
+func newVariables(service *secret.Service, cursors *paging.Codec) variables {
+	return variables{values[secret.Variable, json.RawMessage]{
+		kind: "variables", service: func() *secret.Values[secret.Variable, json.RawMessage] { return service.Variables }, show: showVariable, cursors: cursors,
+	}}
 }
 
 type nameRequest struct {
 	Name string `path:"name"`
 }
 
-func (v valueRoutes[T, V]) list(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, v.server, *in, []string{v.kind},
-		func(p paging.Request) (paging.Page[T], error) { return v.values().List(ctx, actorOf(ctx), p) }, v.show)
+func (h *values[T, V]) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{h.kind},
+		func(p paging.Request) (paging.Page[T], error) { return h.service().List(ctx, transport.Actor(ctx), p) }, h.show)
 }
 
-func (v valueRoutes[T, V]) get(ctx context.Context, in *nameRequest) (*reply, error) {
-	found, err := v.values().Get(ctx, actorOf(ctx), in.Name)
+func (h *values[T, V]) get(ctx context.Context, in *nameRequest) (*transport.Reply, error) {
+	found, err := h.service().Get(ctx, transport.Actor(ctx), in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return ok(v.show(found)), nil
+	return transport.OK(h.show(found)), nil
 }
 
-// put responds with 201 and the location if it created the value.
-func (v valueRoutes[T, V]) put(ctx context.Context, name string, value V) (*reply, error) {
-	stored, created, err := v.values().Put(ctx, actorOf(ctx), name, value)
+// store responds with 201 and the location if it created the value.
+func (h *values[T, V]) store(ctx context.Context, name string, value V) (*transport.Reply, error) {
+	stored, created, err := h.service().Put(ctx, transport.Actor(ctx), name, value)
 	if err != nil {
 		return nil, err
 	}
-	response := ok(v.show(stored))
+	response := transport.OK(h.show(stored))
 	if created {
-		response.status = http.StatusCreated
-		response.withHeader("Location", "/v1/"+v.kind+"/"+name)
+		response.Status = http.StatusCreated
+		response.WithHeader("Location", "/v1/"+h.kind+"/"+name)
 	}
 	return response, nil
 }
 
-func (v valueRoutes[T, V]) remove(ctx context.Context, in *nameRequest) (*reply, error) {
-	return &reply{}, v.values().Delete(ctx, actorOf(ctx), in.Name)
+func (h *values[T, V]) remove(ctx context.Context, in *nameRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.service().Delete(ctx, transport.Actor(ctx), in.Name)
 }
 
 type putSecretRequest struct {
@@ -72,11 +85,11 @@ type putSecretRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) putSecret(ctx context.Context, in *putSecretRequest) (*reply, error) {
+func (h *secrets) put(ctx context.Context, in *putSecretRequest) (*transport.Reply, error) {
 	if in.Body.Value == nil {
 		return nil, fault.Field("/value", "is required")
 	}
-	return s.secretRoutes().put(ctx, in.Name, *in.Body.Value)
+	return h.store(ctx, in.Name, *in.Body.Value)
 }
 
 type putVariableRequest struct {
@@ -86,11 +99,11 @@ type putVariableRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) putVariable(ctx context.Context, in *putVariableRequest) (*reply, error) {
+func (h *variables) put(ctx context.Context, in *putVariableRequest) (*transport.Reply, error) {
 	if in.Body.Value == nil {
 		return nil, fault.Field("/value", "is required")
 	}
-	return s.variableRoutes().put(ctx, in.Name, in.Body.Value)
+	return h.store(ctx, in.Name, in.Body.Value)
 }
 
 // changes says who created a value, who updated it last, and when.

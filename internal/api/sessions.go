@@ -2,17 +2,25 @@ package api
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// defaultRequestsPerUser is the limit per minute: more than a dashboard with
-// several tabs needs.
-const defaultRequestsPerUser = 3000
+// sessions serves the sessions of people.
+type sessions struct {
+	accounts  *account.Service
+	limits    *signInLimits
+	publicURL func() string
+	version   string
+	cursors   *paging.Codec
+	log       *slog.Logger
+}
 
 type userBody struct {
 	ID          string `json:"id"`
@@ -50,9 +58,9 @@ type signedInBody struct {
 	OAuthRedirectURL string `json:"oauth_redirect_url"`
 }
 
-// showSignedIn responds with the user, the session and the workspaces.
-func (s *Server) showSignedIn(ctx context.Context, in account.SignedIn) (*reply, error) {
-	all, err := s.Accounts.Workspaces(ctx, in)
+// show responds with the user, the session and the workspaces.
+func (h *sessions) show(ctx context.Context, in account.SignedIn) (*transport.Reply, error) {
+	all, err := h.accounts.Workspaces(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +68,13 @@ func (s *Server) showSignedIn(ctx context.Context, in account.SignedIn) (*reply,
 		User:   userBody{in.User.ID, in.User.Email, in.User.Name, in.User.Password != "", clock.Format(in.User.CreatedAt)},
 		Role:   in.Role,
 		Scopes: in.Role.Scopes(), Workspace: showOwnWorkspace(in.Workspace), Workspaces: make([]membershipBody, len(all)),
-		Operator: in.Actor().IsOperator(), Version: s.Version, OAuthRedirectURL: s.redirectURL(),
+		Operator: in.Actor().IsOperator(), Version: h.version, OAuthRedirectURL: redirectURL(h.publicURL),
 	}
 	for i, m := range all {
 		body.Workspaces[i] = membershipBody{showOwnWorkspace(m.Workspace), m.Role}
 	}
 	body.Session.ID, body.Session.CreatedAt, body.Session.ExpiresAt = in.Session.ID, clock.Format(in.Session.CreatedAt), clock.Format(in.Session.Ends())
-	return ok(body), nil
+	return transport.OK(body), nil
 }
 
 func showOwnWorkspace(w auth.Workspace) ownWorkspaceBody {
@@ -74,25 +82,25 @@ func showOwnWorkspace(w auth.Workspace) ownWorkspaceBody {
 }
 
 // signedInReply responds to a sign-in and replaces the session of the browser.
-func (s *Server) signedInReply(ctx context.Context, in account.SignedIn, token string, err error) (*reply, error) {
+func (h *sessions) signedInReply(ctx context.Context, in account.SignedIn, token string, err error) (*transport.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.showSignedIn(ctx, in)
+	r, err := h.show(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	return s.replaceSession(ctx, r, token), nil
+	return h.replace(ctx, r, token), nil
 }
 
-// replaceSession sets the cookie of a new session, and ends the session that the browser
+// replace sets the cookie of a new session, and ends the session that the browser
 // had until now.
-func (s *Server) replaceSession(ctx context.Context, r *reply, token string) *reply {
-	c := callerOf(ctx)
-	if err := s.Accounts.EndReplaced(ctx, c.session, c.requestID); err != nil {
-		s.Log.Warn("the session that a sign-in replaces did not end", "request_id", c.requestID, "error", err)
+func (h *sessions) replace(ctx context.Context, r *transport.Reply, token string) *transport.Reply {
+	c := transport.CallerOf(ctx)
+	if err := h.accounts.EndReplaced(ctx, c.SessionToken, c.RequestID); err != nil {
+		h.log.Warn("the session that a sign-in replaces did not end", "request_id", c.RequestID, "error", err)
 	}
-	return withSessionCookie(r, token)
+	return transport.WithSessionCookie(r, token)
 }
 
 type signInRequest struct {
@@ -102,7 +110,7 @@ type signInRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) signIn(ctx context.Context, in *signInRequest) (*reply, error) {
+func (h *sessions) signIn(ctx context.Context, in *signInRequest) (*transport.Reply, error) {
 	if err := required(member{"/email", in.Body.Email}, member{"/password", in.Body.Password}); err != nil {
 		return nil, err
 	}
@@ -110,15 +118,15 @@ func (s *Server) signIn(ctx context.Context, in *signInRequest) (*reply, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.countAttempt(ctx, email); err != nil {
+	if err := h.limits.count(ctx, email); err != nil {
 		return nil, err
 	}
-	signedIn, token, err := s.Accounts.SignIn(ctx, email, *in.Body.Password, callerOf(ctx).visit)
-	return s.signedInReply(ctx, signedIn, token, err)
+	signedIn, token, err := h.accounts.SignIn(ctx, email, *in.Body.Password, transport.CallerOf(ctx).Client)
+	return h.signedInReply(ctx, signedIn, token, err)
 }
 
-func (s *Server) getSession(ctx context.Context, _ *noInput) (*reply, error) {
-	return s.showSignedIn(ctx, *callerOf(ctx).signedIn)
+func (h *sessions) get(ctx context.Context, _ *noInput) (*transport.Reply, error) {
+	return h.show(ctx, *transport.CallerOf(ctx).SignedIn)
 }
 
 type moveSessionRequest struct {
@@ -127,27 +135,27 @@ type moveSessionRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) moveSession(ctx context.Context, in *moveSessionRequest) (*reply, error) {
+func (h *sessions) move(ctx context.Context, in *moveSessionRequest) (*transport.Reply, error) {
 	if err := required(member{"/workspace_id", in.Body.WorkspaceID}); err != nil {
 		return nil, err
 	}
-	moved, err := s.Accounts.SwitchWorkspace(ctx, *callerOf(ctx).signedIn, *in.Body.WorkspaceID)
+	moved, err := h.accounts.SwitchWorkspace(ctx, *transport.CallerOf(ctx).SignedIn, *in.Body.WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
-	return s.showSignedIn(ctx, moved)
+	return h.show(ctx, moved)
 }
 
-func (s *Server) signOut(ctx context.Context, _ *noInput) (*reply, error) {
-	c := callerOf(ctx)
-	if err := s.Accounts.SignOut(ctx, c.actor, c.signedIn.Session.ID); err != nil && !fault.Is(err, fault.SessionNotFound) {
+func (h *sessions) signOut(ctx context.Context, _ *noInput) (*transport.Reply, error) {
+	c := transport.CallerOf(ctx)
+	if err := h.accounts.SignOut(ctx, c.Actor, c.SignedIn.Session.ID); err != nil && !fault.Is(err, fault.SessionNotFound) {
 		return nil, err
 	}
-	return withoutSessionCookie(&reply{}), nil
+	return transport.WithoutSessionCookie(&transport.Reply{}), nil
 }
 
-func (s *Server) signOutEverywhere(ctx context.Context, _ *noInput) (*reply, error) {
-	return withoutSessionCookie(&reply{}), s.Accounts.SignOutEverywhere(ctx, actorOf(ctx))
+func (h *sessions) signOutEverywhere(ctx context.Context, _ *noInput) (*transport.Reply, error) {
+	return transport.WithoutSessionCookie(&transport.Reply{}), h.accounts.SignOutEverywhere(ctx, transport.Actor(ctx))
 }
 
 type sessionBody struct {
@@ -160,30 +168,30 @@ type sessionBody struct {
 	Current    bool   `json:"current"`
 }
 
-func (s *Server) listSessions(ctx context.Context, in *page) (*reply, error) {
-	own := *callerOf(ctx).signedIn
+func (h *sessions) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	own := *transport.CallerOf(ctx).SignedIn
 	show := func(session account.Session) sessionBody {
 		return sessionBody{
 			session.ID, clock.Format(session.CreatedAt), clock.Format(session.SeenAt), clock.Format(session.Ends()),
 			session.Address, session.Agent, session.ID == own.Session.ID,
 		}
 	}
-	return paginate(ctx, s, *in, []string{"sessions", own.User.ID},
-		func(p paging.Request) (paging.Page[account.Session], error) { return s.Accounts.Sessions(ctx, own, p) }, show)
+	return transport.Paginate(ctx, h.cursors, *in, []string{"sessions", own.User.ID},
+		func(p paging.Request) (paging.Page[account.Session], error) { return h.accounts.Sessions(ctx, own, p) }, show)
 }
 
 type sessionRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) endSession(ctx context.Context, in *sessionRequest) (*reply, error) {
-	if err := s.Accounts.SignOut(ctx, actorOf(ctx), in.ID); err != nil {
+func (h *sessions) end(ctx context.Context, in *sessionRequest) (*transport.Reply, error) {
+	if err := h.accounts.SignOut(ctx, transport.Actor(ctx), in.ID); err != nil {
 		return nil, err
 	}
-	if in.ID == callerOf(ctx).signedIn.Session.ID {
-		return withoutSessionCookie(&reply{}), nil
+	if in.ID == transport.CallerOf(ctx).SignedIn.Session.ID {
+		return transport.WithoutSessionCookie(&transport.Reply{}), nil
 	}
-	return &reply{}, nil
+	return &transport.Reply{}, nil
 }
 
 type updateAccountRequest struct {
@@ -194,17 +202,17 @@ type updateAccountRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) updateAccount(ctx context.Context, in *updateAccountRequest) (*reply, error) {
-	c := callerOf(ctx)
+func (h *sessions) updateAccount(ctx context.Context, in *updateAccountRequest) (*transport.Reply, error) {
+	c := transport.CallerOf(ctx)
 	if in.Body.Password != nil {
-		if err := s.countAttempt(ctx, c.signedIn.User.Email); err != nil {
+		if err := h.limits.count(ctx, c.SignedIn.User.Email); err != nil {
 			return nil, err
 		}
 	}
 	change := account.Change{Name: in.Body.Name, Password: in.Body.Password, Current: in.Body.CurrentPassword}
-	changed, err := s.Accounts.Update(ctx, c.actor, *c.signedIn, change)
+	changed, err := h.accounts.Update(ctx, c.Actor, *c.SignedIn, change)
 	if err != nil {
 		return nil, err
 	}
-	return s.showSignedIn(ctx, changed)
+	return h.show(ctx, changed)
 }

@@ -6,20 +6,29 @@ import (
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// welcome serves people who have no session yet: the first owner, and those with a link to
+// reset a password or to accept an invitation.
+type welcome struct {
+	accounts    *account.Service
+	sessions    *sessions
+	hasProvider bool // people can sign in with an identity provider
+}
 
 type welcomeBody struct {
 	Needed bool `json:"needed"`
 	OIDC   bool `json:"oidc"`
 }
 
-// getWelcome tells a signed-out browser whether setup is needed and how to sign in.
-func (s *Server) getWelcome(ctx context.Context, _ *noInput) (*reply, error) {
-	needed, err := s.Accounts.NeedsSetup(ctx)
+// get tells a signed-out browser whether setup is needed and how to sign in.
+func (h *welcome) get(ctx context.Context, _ *noInput) (*transport.Reply, error) {
+	needed, err := h.accounts.NeedsSetup(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return ok(welcomeBody{Needed: needed, OIDC: s.OIDC != nil}), nil
+	return transport.OK(welcomeBody{Needed: needed, OIDC: h.hasProvider}), nil
 }
 
 type createOwnerRequest struct {
@@ -31,16 +40,16 @@ type createOwnerRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) createOwner(ctx context.Context, in *createOwnerRequest) (*reply, error) {
+func (h *welcome) createOwner(ctx context.Context, in *createOwnerRequest) (*transport.Reply, error) {
 	b := in.Body
 	if err := required(member{"/token", b.Token}, member{"/email", b.Email}, member{"/name", b.Name}, member{"/password", b.Password}); err != nil {
 		return nil, err
 	}
-	if err := s.countAttempt(ctx, ""); err != nil {
+	if err := h.sessions.limits.count(ctx, ""); err != nil {
 		return nil, err
 	}
-	signedIn, token, err := s.Accounts.CreateFirstOwner(ctx, *b.Token, *b.Email, *b.Name, *b.Password, callerOf(ctx).visit)
-	return s.signedInReply(ctx, signedIn, token, err)
+	signedIn, token, err := h.accounts.CreateFirstOwner(ctx, *b.Token, *b.Email, *b.Name, *b.Password, transport.CallerOf(ctx).Client)
+	return h.sessions.signedInReply(ctx, signedIn, token, err)
 }
 
 // member is a member of a body, nil if it is missing.
@@ -67,15 +76,15 @@ type resetPasswordRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) resetPassword(ctx context.Context, in *resetPasswordRequest) (*reply, error) {
+func (h *welcome) resetPassword(ctx context.Context, in *resetPasswordRequest) (*transport.Reply, error) {
 	if err := required(member{"/token", in.Body.Token}, member{"/password", in.Body.Password}); err != nil {
 		return nil, err
 	}
-	if err := s.countAttempt(ctx, ""); err != nil {
+	if err := h.sessions.limits.count(ctx, ""); err != nil {
 		return nil, err
 	}
-	signedIn, token, err := s.Accounts.ResetPassword(ctx, *in.Body.Token, *in.Body.Password, callerOf(ctx).visit)
-	return s.signedInReply(ctx, signedIn, token, err)
+	signedIn, token, err := h.accounts.ResetPassword(ctx, *in.Body.Token, *in.Body.Password, transport.CallerOf(ctx).Client)
+	return h.sessions.signedInReply(ctx, signedIn, token, err)
 }
 
 type invitedBody struct {
@@ -97,14 +106,14 @@ type previewInvitationRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) previewInvitation(ctx context.Context, in *previewInvitationRequest) (*reply, error) {
+func (h *welcome) previewInvitation(ctx context.Context, in *previewInvitationRequest) (*transport.Reply, error) {
 	if err := required(member{"/token", in.Body.Token}); err != nil {
 		return nil, err
 	}
-	if err := s.countAttempt(ctx, ""); err != nil {
+	if err := h.sessions.limits.count(ctx, ""); err != nil {
 		return nil, err
 	}
-	invited, err := s.Accounts.PreviewInvitation(ctx, *in.Body.Token)
+	invited, err := h.accounts.PreviewInvitation(ctx, *in.Body.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +122,7 @@ func (s *Server) previewInvitation(ctx context.Context, in *previewInvitationReq
 		HasAccount: invited.HasAccount, HasPassword: invited.HasPassword, ExpiresAt: clock.Format(invited.ExpiresAt),
 	}
 	body.Workspace.ID, body.Workspace.Name = invited.Workspace.ID, invited.Workspace.Name
-	return ok(body), nil
+	return transport.OK(body), nil
 }
 
 type acceptInvitationRequest struct {
@@ -124,21 +133,21 @@ type acceptInvitationRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationRequest) (*reply, error) {
+func (h *welcome) acceptInvitation(ctx context.Context, in *acceptInvitationRequest) (*transport.Reply, error) {
 	if err := required(member{"/token", in.Body.Token}, member{"/password", in.Body.Password}); err != nil {
 		return nil, err
 	}
-	invited, err := s.Accounts.PreviewInvitation(ctx, *in.Body.Token)
+	invited, err := h.accounts.PreviewInvitation(ctx, *in.Body.Token)
 	if err != nil && !fault.Is(err, fault.LinkNotFound) {
 		return nil, err
 	}
-	if err := s.countAttempt(ctx, invited.Email); err != nil {
+	if err := h.sessions.limits.count(ctx, invited.Email); err != nil {
 		return nil, err
 	}
 	name := ""
 	if in.Body.Name != nil {
 		name = *in.Body.Name
 	}
-	signedIn, token, err := s.Accounts.Accept(ctx, *in.Body.Token, name, *in.Body.Password, callerOf(ctx).visit)
-	return s.signedInReply(ctx, signedIn, token, err)
+	signedIn, token, err := h.accounts.Accept(ctx, *in.Body.Token, name, *in.Body.Password, transport.CallerOf(ctx).Client)
+	return h.sessions.signedInReply(ctx, signedIn, token, err)
 }

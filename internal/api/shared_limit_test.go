@@ -18,6 +18,7 @@ import (
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/vault"
 )
@@ -71,7 +72,7 @@ func newPeers(t *testing.T, n int, tokens func(*store.DB) ratelimit.TokenStore) 
 	for range n {
 		limits := ratelimit.NewLeased(tokens(st), 3*time.Minute, func() time.Duration { return 0 })
 		server := api.New(api.Services{Auth: auth.NewService(st.Workspaces, v), Usage: usage.NewService(st.Usage), Files: files},
-			api.Options{Limits: limits, PreauthPerMinute: 60, Log: slog.New(slog.DiscardHandler)})
+			api.Options{Options: transport.Options{Limits: limits, PreauthPerMinute: 60, Log: slog.New(slog.DiscardHandler)}})
 		peers = append(peers, peer{server.Handler(), key})
 	}
 	return peers

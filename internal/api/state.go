@@ -10,7 +10,14 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/state"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// stateKeys serves the keys that are kept between runs.
+type stateKeys struct {
+	state   *state.Service
+	cursors *paging.Codec
+}
 
 type stateKeyBody struct {
 	Key       string          `json:"key"`
@@ -25,13 +32,13 @@ func showStateKey(k state.Key) stateKeyBody {
 }
 
 type listStateRequest struct {
-	page
+	transport.Page
 	WorkflowID string `query:"workflow_id"`
 }
 
-func (s *Server) listState(ctx context.Context, in *listStateRequest) (*reply, error) {
-	return paginate(ctx, s, in.page, []string{"state", in.WorkflowID}, func(p paging.Request) (paging.Page[state.Key], error) {
-		return s.State.List(ctx, actorOf(ctx), in.WorkflowID, p)
+func (h *stateKeys) list(ctx context.Context, in *listStateRequest) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"state", in.WorkflowID}, func(p paging.Request) (paging.Page[state.Key], error) {
+		return h.state.List(ctx, transport.Actor(ctx), in.WorkflowID, p)
 	}, showStateKey)
 }
 
@@ -40,12 +47,12 @@ type stateKeyRequest struct {
 	WorkflowID string `query:"workflow_id"`
 }
 
-func (s *Server) getStateKey(ctx context.Context, in *stateKeyRequest) (*reply, error) {
-	found, err := s.State.Get(ctx, actorOf(ctx), in.WorkflowID, in.Key)
+func (h *stateKeys) get(ctx context.Context, in *stateKeyRequest) (*transport.Reply, error) {
+	found, err := h.state.Get(ctx, transport.Actor(ctx), in.WorkflowID, in.Key)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showStateKey(found)), nil
+	return transport.OK(showStateKey(found)), nil
 }
 
 type putStateKeyRequest struct {
@@ -57,8 +64,8 @@ type putStateKeyRequest struct {
 	} `body:"required"`
 }
 
-// putStateKey responds with 201 and the location if it created the key.
-func (s *Server) putStateKey(ctx context.Context, in *putStateKeyRequest) (*reply, error) {
+// put responds with 201 and the location if it created the key.
+func (h *stateKeys) put(ctx context.Context, in *putStateKeyRequest) (*transport.Reply, error) {
 	if in.Body.Value == nil {
 		return nil, fault.Field("/value", "is required")
 	}
@@ -68,22 +75,22 @@ func (s *Server) putStateKey(ctx context.Context, in *putStateKeyRequest) (*repl
 			return nil, fault.Field("/expires_in", "must be a duration such as 90s, 15m, 2h or 3d; leave it out for a key that does not expire")
 		}
 	}
-	stored, err := s.State.Put(ctx, actorOf(ctx), in.WorkflowID, state.Set{Name: in.Key, Value: in.Body.Value, IfAbsent: in.Body.IfAbsent}, expiresIn)
+	stored, err := h.state.Put(ctx, transport.Actor(ctx), in.WorkflowID, state.Set{Name: in.Key, Value: in.Body.Value, IfAbsent: in.Body.IfAbsent}, expiresIn)
 	if err != nil {
 		return nil, err
 	}
-	response := ok(showStateKey(stored.Key))
+	response := transport.OK(showStateKey(stored.Key))
 	if stored.Created {
 		at := "/v1/state/" + url.PathEscape(in.Key)
 		if in.WorkflowID != "" {
 			at += "?workflow_id=" + in.WorkflowID
 		}
-		response.status = http.StatusCreated
-		response.withHeader("Location", at)
+		response.Status = http.StatusCreated
+		response.WithHeader("Location", at)
 	}
 	return response, nil
 }
 
-func (s *Server) deleteStateKey(ctx context.Context, in *stateKeyRequest) (*reply, error) {
-	return &reply{}, s.State.Delete(ctx, actorOf(ctx), in.WorkflowID, in.Key)
+func (h *stateKeys) remove(ctx context.Context, in *stateKeyRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.state.Delete(ctx, transport.Actor(ctx), in.WorkflowID, in.Key)
 }

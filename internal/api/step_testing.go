@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -38,7 +39,7 @@ func (b draftBody) draftTest() workflow.DraftTest {
 
 // checkDraftScope rejects a definition that the caller could not save.
 func checkDraftScope(ctx context.Context) error {
-	if auth.Grants(actorOf(ctx).Scopes, auth.Write) {
+	if auth.Grants(transport.Actor(ctx).Scopes, auth.Write) {
 		return nil
 	}
 	return fault.New(fault.InsufficientScope, "running an unsaved definition also requires the scope %s", auth.Write)
@@ -69,7 +70,7 @@ type testLogLine struct {
 	Message string `json:"message"`
 }
 
-func (s *Server) testStep(ctx context.Context, in *testStepRequest) (*reply, error) {
+func (h *previews) testStep(ctx context.Context, in *testStepRequest) (*transport.Reply, error) {
 	test := run.StepTest{WorkflowID: in.ID, View: run.View{StepID: in.StepID}}
 	var err error
 	if test.RunID, err = parseRunID(in.Body.RunID); err != nil {
@@ -78,10 +79,10 @@ func (s *Server) testStep(ctx context.Context, in *testStepRequest) (*reply, err
 	if in.Body.Context != nil {
 		test.Sample = in.Body.Context.sample()
 	}
-	if err := s.draftStep(ctx, in, &test); err != nil {
+	if err := h.draftStep(ctx, in, &test); err != nil {
 		return nil, err
 	}
-	result, err := s.StepTester.Test(ctx, actorOf(ctx), test)
+	result, err := h.tester.Test(ctx, transport.Actor(ctx), test)
 	if err != nil {
 		return nil, err
 	}
@@ -97,21 +98,21 @@ func (s *Server) testStep(ctx context.Context, in *testStepRequest) (*reply, err
 	for i, line := range result.Logs {
 		body.Logs[i] = testLogLine{clock.Format(line.At), line.Level, line.Message}
 	}
-	return ok(body), nil
+	return transport.OK(body), nil
 }
 
 // draftStep sets the step of the draft, if there is one, and the pins.
-func (s *Server) draftStep(ctx context.Context, in *testStepRequest, test *run.StepTest) error {
+func (h *previews) draftStep(ctx context.Context, in *testStepRequest, test *run.StepTest) error {
 	draft := in.Body.draftTest()
 	if in.Body.Definition == nil {
-		pins, err := s.Workflows.Pins(ctx, actorOf(ctx), in.ID, draft)
+		pins, err := h.workflows.Pins(ctx, transport.Actor(ctx), in.ID, draft)
 		test.Pins = pins
 		return err
 	}
 	if err := checkDraftScope(ctx); err != nil {
 		return err
 	}
-	step, err := s.Workflows.DraftStep(ctx, actorOf(ctx), in.ID, run.LastOf(in.StepID), draft)
+	step, err := h.workflows.DraftStep(ctx, transport.Actor(ctx), in.ID, run.LastOf(in.StepID), draft)
 	test.Step, test.Pins = &step.CompiledStep, step.Pinned
 	return workflow.InDefinition(err)
 }

@@ -12,7 +12,14 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/table"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// tables serves tables and their rows.
+type tables struct {
+	tables  *table.Service
+	cursors *paging.Codec
+}
 
 type tableBody struct {
 	ID        string         `json:"id"`
@@ -38,9 +45,11 @@ func showTable(t table.Table) tableBody {
 	return body
 }
 
-func (s *Server) listTables(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"tables"},
-		func(p paging.Request) (paging.Page[table.Table], error) { return s.Tables.List(ctx, actorOf(ctx), p) }, showTable)
+func (h *tables) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"tables"},
+		func(p paging.Request) (paging.Page[table.Table], error) {
+			return h.tables.List(ctx, transport.Actor(ctx), p)
+		}, showTable)
 }
 
 type createTableRequest struct {
@@ -58,7 +67,7 @@ type newColumnBody struct {
 	Indexed  bool   `json:"indexed"`
 }
 
-func (s *Server) createTable(ctx context.Context, in *createTableRequest) (*reply, error) {
+func (h *tables) create(ctx context.Context, in *createTableRequest) (*transport.Reply, error) {
 	if in.Body.Name == nil {
 		return nil, fault.Field("/name", "is required")
 	}
@@ -71,23 +80,23 @@ func (s *Server) createTable(ctx context.Context, in *createTableRequest) (*repl
 	columns := showAll(in.Body.Columns, func(c newColumnBody) table.NewColumn {
 		return table.NewColumn{Name: c.Name, Type: table.Type(c.Type), Required: c.Required, Indexed: c.Indexed}
 	})
-	t, err := s.Tables.Create(ctx, actorOf(ctx), *in.Body.Name, columns, key)
+	t, err := h.tables.Create(ctx, transport.Actor(ctx), *in.Body.Name, columns, key)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showTable(t)).withHeader("Location", "/v1/tables/"+t.ID), nil
+	return transport.OK(showTable(t)).WithHeader("Location", "/v1/tables/"+t.ID), nil
 }
 
 type tableRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getTable(ctx context.Context, in *tableRequest) (*reply, error) {
-	t, err := s.Tables.Get(ctx, actorOf(ctx), in.ID)
+func (h *tables) get(ctx context.Context, in *tableRequest) (*transport.Reply, error) {
+	t, err := h.tables.Get(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showTable(t)), nil
+	return transport.OK(showTable(t)), nil
 }
 
 type updateTableRequest struct {
@@ -105,7 +114,7 @@ type columnPatchBody struct {
 	Indexed  *bool   `json:"indexed"`
 }
 
-func (s *Server) updateTable(ctx context.Context, in *updateTableRequest) (*reply, error) {
+func (h *tables) update(ctx context.Context, in *updateTableRequest) (*transport.Reply, error) {
 	patch := table.Patch{Name: in.Body.Name, Columns: map[string]*table.ColumnPatch{}}
 	for name, raw := range in.Body.Columns {
 		if string(raw) == "null" {
@@ -118,11 +127,11 @@ func (s *Server) updateTable(ctx context.Context, in *updateTableRequest) (*repl
 		}
 		patch.Columns[name] = &table.ColumnPatch{Name: body.Name, Type: (*table.Type)(body.Type), Required: body.Required, Indexed: body.Indexed}
 	}
-	t, err := s.Tables.Update(ctx, actorOf(ctx), in.ID, patch)
+	t, err := h.tables.Update(ctx, transport.Actor(ctx), in.ID, patch)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showTable(t)), nil
+	return transport.OK(showTable(t)), nil
 }
 
 // columnError moves the first problem of a column to its place in the body.
@@ -134,8 +143,8 @@ func columnError(name string, err error) error {
 	return fault.Field(jsonpointer.Of("columns", name)+problems[0].Pointer, "%s", problems[0].Message)
 }
 
-func (s *Server) deleteTable(ctx context.Context, in *tableRequest) (*reply, error) {
-	return &reply{}, s.Tables.Delete(ctx, actorOf(ctx), in.ID)
+func (h *tables) remove(ctx context.Context, in *tableRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.tables.Delete(ctx, transport.Actor(ctx), in.ID)
 }
 
 type rowBody struct {
@@ -150,20 +159,20 @@ func showRow(r table.Row) rowBody {
 }
 
 type listRowsRequest struct {
-	page
+	transport.Page
 	ID     string `path:"id"`
 	Filter string `query:"filter"`
 	Sort   string `query:"sort"`
 }
 
-func (s *Server) listRows(ctx context.Context, in *listRowsRequest) (*reply, error) {
+func (h *tables) listRows(ctx context.Context, in *listRowsRequest) (*transport.Reply, error) {
 	find := table.Find{Sort: in.Sort}
 	if in.Filter != "" {
 		find.Filter = json.RawMessage(in.Filter)
 	}
-	return paginate(ctx, s, in.page, []string{"rows", in.ID, in.Filter, in.Sort}, func(p paging.Request) (paging.Page[table.Row], error) {
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"rows", in.ID, in.Filter, in.Sort}, func(p paging.Request) (paging.Page[table.Row], error) {
 		find.Limit, find.After = p.Limit, p.After
-		found, err := s.Tables.Find(ctx, actorOf(ctx), in.ID, find)
+		found, err := h.tables.Find(ctx, transport.Actor(ctx), in.ID, find)
 		return paging.Page[table.Row]{Items: found.Rows, Next: found.Next}, err
 	}, showRow)
 }
@@ -182,30 +191,30 @@ func (r *putRowRequest) check() error {
 	return nil
 }
 
-func (s *Server) createRow(ctx context.Context, in *putRowRequest) (*reply, error) {
+func (h *tables) createRow(ctx context.Context, in *putRowRequest) (*transport.Reply, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	row, err := s.Tables.Insert(ctx, actorOf(ctx), in.ID, in.Body.Values)
+	row, err := h.tables.Insert(ctx, transport.Actor(ctx), in.ID, in.Body.Values)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showRow(row)).withHeader("Location", "/v1/tables/"+in.ID+"/rows/"+row.ID), nil
+	return transport.OK(showRow(row)).WithHeader("Location", "/v1/tables/"+in.ID+"/rows/"+row.ID), nil
 }
 
 // upsertRow responds with 201 and the location if it created the row.
-func (s *Server) upsertRow(ctx context.Context, in *putRowRequest) (*reply, error) {
+func (h *tables) upsertRow(ctx context.Context, in *putRowRequest) (*transport.Reply, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	done, err := s.Tables.Upsert(ctx, actorOf(ctx), in.ID, in.Body.Values)
+	done, err := h.tables.Upsert(ctx, transport.Actor(ctx), in.ID, in.Body.Values)
 	if err != nil {
 		return nil, err
 	}
-	response := ok(showRow(done.Row))
+	response := transport.OK(showRow(done.Row))
 	if done.Created {
-		response.status = http.StatusCreated
-		response.withHeader("Location", "/v1/tables/"+in.ID+"/rows/"+done.Row.ID)
+		response.Status = http.StatusCreated
+		response.WithHeader("Location", "/v1/tables/"+in.ID+"/rows/"+done.Row.ID)
 	}
 	return response, nil
 }
@@ -215,12 +224,12 @@ type rowRequest struct {
 	RowID string `path:"row_id"`
 }
 
-func (s *Server) getRow(ctx context.Context, in *rowRequest) (*reply, error) {
-	row, err := s.Tables.Row(ctx, actorOf(ctx), in.ID, in.RowID)
+func (h *tables) getRow(ctx context.Context, in *rowRequest) (*transport.Reply, error) {
+	row, err := h.tables.Row(ctx, transport.Actor(ctx), in.ID, in.RowID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showRow(row)), nil
+	return transport.OK(showRow(row)), nil
 }
 
 type updateRowRequest struct {
@@ -230,14 +239,14 @@ type updateRowRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) updateRow(ctx context.Context, in *updateRowRequest) (*reply, error) {
-	row, err := s.Tables.UpdateRow(ctx, actorOf(ctx), in.ID, in.RowID, in.Body.Values)
+func (h *tables) updateRow(ctx context.Context, in *updateRowRequest) (*transport.Reply, error) {
+	row, err := h.tables.UpdateRow(ctx, transport.Actor(ctx), in.ID, in.RowID, in.Body.Values)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showRow(row)), nil
+	return transport.OK(showRow(row)), nil
 }
 
-func (s *Server) deleteRow(ctx context.Context, in *rowRequest) (*reply, error) {
-	return &reply{}, s.Tables.DeleteRow(ctx, actorOf(ctx), in.ID, in.RowID)
+func (h *tables) removeRow(ctx context.Context, in *rowRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.tables.DeleteRow(ctx, transport.Actor(ctx), in.ID, in.RowID)
 }

@@ -7,7 +7,15 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/template"
+	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
+
+// templates serves the templates of workflows.
+type templates struct {
+	workflows *workflow.Service
+	cursors   *paging.Codec
+}
 
 type templateItem struct {
 	Name        string   `json:"name"`
@@ -71,10 +79,10 @@ func showTemplate(t template.Template) templateItem {
 	}
 }
 
-type listTemplatesRequest struct{ page }
+type listTemplatesRequest struct{ transport.Page }
 
-func (s *Server) listTemplates(ctx context.Context, in *listTemplatesRequest) (*reply, error) {
-	return paginate(ctx, s, in.page, []string{"templates"},
+func (h *templates) list(ctx context.Context, in *listTemplatesRequest) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"templates"},
 		func(p paging.Request) (paging.Page[template.Template], error) {
 			all, err := template.All()
 			for i, one := range all {
@@ -91,12 +99,12 @@ type templateRequest struct {
 	Name string `path:"name"`
 }
 
-func (s *Server) getTemplate(_ context.Context, in *templateRequest) (*reply, error) {
+func (h *templates) get(_ context.Context, in *templateRequest) (*transport.Reply, error) {
 	t, err := findTemplate(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return ok(templateBody{showTemplate(t), orObject(t.Payload), t.Source}), nil
+	return transport.OK(templateBody{showTemplate(t), orObject(t.Payload), t.Source}), nil
 }
 
 func findTemplate(name string) (template.Template, error) {
@@ -114,8 +122,8 @@ type useTemplateRequest struct {
 	} `body:"optional"`
 }
 
-// useTemplate creates a draft from a template with values for its inputs.
-func (s *Server) useTemplate(ctx context.Context, in *useTemplateRequest) (commit, error) {
+// use creates a draft from a template with values for its inputs.
+func (h *templates) use(ctx context.Context, in *useTemplateRequest) (transport.Commit, error) {
 	t, err := findTemplate(in.Template)
 	if err != nil {
 		return nil, err
@@ -124,7 +132,7 @@ func (s *Server) useTemplate(ctx context.Context, in *useTemplateRequest) (commi
 	if err != nil {
 		return nil, err
 	}
-	create, err := s.Workflows.PrepareImport(ctx, actorOf(ctx), filled.Workflow)
+	create, err := h.workflows.PrepareImport(ctx, transport.Actor(ctx), filled.Workflow)
 	if err != nil {
 		return nil, filled.Locate(err)
 	}

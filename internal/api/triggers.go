@@ -10,8 +10,17 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/subscription"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/trigger"
 )
+
+// triggers serves the triggers of workflows.
+type triggers struct {
+	triggers      *trigger.Service
+	subscriptions *subscription.Service
+	starts        runStarts
+	cursors       *paging.Codec
+}
 
 type triggerState struct {
 	ID          string       `json:"id"`
@@ -43,16 +52,16 @@ type triggerNote struct {
 	Message string `json:"message"`
 }
 
-// showTrigger converts a trigger. Callers who may write also see its URL.
-func (s *Server) showTrigger(ctx context.Context, t trigger.Trigger) (triggerState, error) {
+// show converts a trigger. Callers who may write also see its URL.
+func (h *triggers) show(ctx context.Context, t trigger.Trigger) (triggerState, error) {
 	state := triggerState{
 		ID: t.ID, Type: t.Type, Active: t.Active, NextRunAt: clock.FormatPtr(t.DueAt()),
 		LastFiredAt: clock.FormatPtr(t.FiredAt), LastRunID: orNull(t.RunID), LastError: showNote(t.Error), NotFired: showNote(t.NotFired),
 	}
-	if !auth.Grants(actorOf(ctx).Scopes, auth.Write) {
+	if !auth.Grants(transport.Actor(ctx).Scopes, auth.Write) {
 		return state, nil
 	}
-	address, err := s.Triggers.Address(ctx, t)
+	address, err := h.triggers.Address(ctx, t)
 	state.URL = orNull(address)
 	return state, err
 }
@@ -65,7 +74,7 @@ func showSubscription(ctx context.Context, t trigger.Trigger, states map[string]
 		return nil
 	}
 	out := &subscriptionState{Status: state.Status, ExpiresAt: clock.FormatPtr(state.ExpiresAt), LastError: showNote(state.Error)}
-	if auth.Grants(actorOf(ctx).Scopes, auth.Write) {
+	if auth.Grants(transport.Actor(ctx).Scopes, auth.Write) {
 		out.URL, out.Setup = orNull(state.URL), orNull(state.Setup)
 	}
 	return out
@@ -79,24 +88,24 @@ func showNote(n *trigger.Note) *triggerNote {
 }
 
 type listTriggersRequest struct {
-	page
+	transport.Page
 	ID string `path:"id"`
 }
 
-func (s *Server) listTriggers(ctx context.Context, in *listTriggersRequest) (*reply, error) {
+func (h *triggers) list(ctx context.Context, in *listTriggersRequest) (*transport.Reply, error) {
 	var (
 		showErr error
 		states  map[string]subscription.State
 	)
-	response, err := paginate(ctx, s, in.page, []string{"triggers", in.ID},
+	response, err := transport.Paginate(ctx, h.cursors, in.Page, []string{"triggers", in.ID},
 		func(p paging.Request) (paging.Page[trigger.Trigger], error) {
-			found, err := s.Triggers.List(ctx, actorOf(ctx), in.ID, p)
+			found, err := h.triggers.List(ctx, transport.Actor(ctx), in.ID, p)
 			if err == nil {
-				states, err = s.Subscriptions.States(ctx, actorOf(ctx), found.Items)
+				states, err = h.subscriptions.States(ctx, transport.Actor(ctx), found.Items)
 			}
 			return found, err
 		}, func(t trigger.Trigger) triggerState {
-			state, err := s.showTrigger(ctx, t)
+			state, err := h.show(ctx, t)
 			state.Subscription = showSubscription(ctx, t, states)
 			showErr = errors.Join(showErr, err)
 			return state
@@ -116,16 +125,60 @@ type testTriggerRequest struct {
 	} `body:"optional"`
 }
 
-func (s *Server) testTrigger(ctx context.Context, in *testTriggerRequest) (commit, error) {
+func (h *triggers) test(ctx context.Context, in *testTriggerRequest) (transport.Commit, error) {
 	for name, raw := range map[string]json.RawMessage{"headers": in.Body.Headers, "query": in.Body.Query} {
 		if raw != nil && raw[0] != '{' {
 			return nil, fault.Field("/"+name, "must be an object")
 		}
 	}
 	wait, wantsWait := preferredWait(in.Prefer)
-	prepared, err := s.Triggers.PrepareTest(ctx, actorOf(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), wantsWait)
+	prepared, err := h.triggers.PrepareTest(ctx, transport.Actor(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), wantsWait)
 	if err != nil {
 		return nil, err
 	}
-	return s.commitStart(prepared, wait, wantsWait), nil
+	return h.starts.commit(prepared, wait, wantsWait), nil
+}
+
+type triggerRequest struct {
+	ID        string `path:"id"`
+	TriggerID string `path:"trigger_id"`
+}
+
+func (h *triggers) rotate(ctx context.Context, in *triggerRequest) (*transport.Reply, error) {
+	t, err := h.triggers.Rotate(ctx, transport.Actor(ctx), in.ID, in.TriggerID)
+	if err != nil {
+		return nil, err
+	}
+	state, err := h.show(ctx, t)
+	return transport.OK(state), err
+}
+
+type requestBody struct {
+	ID      string          `json:"id"`
+	At      string          `json:"at"`
+	Method  string          `json:"method"`
+	Size    int             `json:"size"`
+	Outcome string          `json:"outcome"`
+	RunID   *string         `json:"run_id"`
+	Headers json.RawMessage `json:"headers"`
+	Query   json.RawMessage `json:"query"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+type listRequestsRequest struct {
+	transport.Page
+	triggerRequest
+}
+
+func (h *triggers) listRequests(ctx context.Context, in *listRequestsRequest) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"requests", in.ID, in.TriggerID},
+		func(p paging.Request) (paging.Page[trigger.Request], error) {
+			return h.triggers.Requests(ctx, transport.Actor(ctx), in.ID, in.TriggerID, p)
+		},
+		func(r trigger.Request) requestBody {
+			return requestBody{
+				ID: r.ID, At: clock.Format(r.At), Method: r.Method, Size: r.Size, Outcome: r.Outcome, RunID: orNull(r.RunID),
+				Headers: r.Headers, Query: r.Query, Payload: rawOrNull(r.Payload),
+			}
+		})
 }

@@ -14,7 +14,11 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/file"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// uploads serves resumable uploads.
+type uploads struct{ files *file.Service }
 
 // Resumable uploads follow the protocol tus, https://tus.io/protocols/resumable-upload.
 const (
@@ -38,25 +42,25 @@ type tusHeader struct {
 // check returns an error if the client uses another version of the protocol.
 func (t tusHeader) check() error {
 	if t.Version != tusVersion {
-		return fault.New(fault.TusVersionUnsupported, "Tus-Resumable must be %s, not %q", tusVersion, clean(t.Version))
+		return fault.New(fault.TusVersionUnsupported, "Tus-Resumable must be %s, not %q", tusVersion, transport.Clean(t.Version))
 	}
 	return nil
 }
 
-func (s *Server) uploadOptions(ctx context.Context, _ *struct{}) (*reply, error) {
-	return (&reply{}).withHeader("Tus-Extension", tusExtensions).withHeader("Tus-Checksum-Algorithm", tusChecksums).
-		withHeader("Tus-Max-Size", strconv.FormatInt(s.Files.MaxBytes(actorOf(ctx).Workspace.Plan), 10)), nil
+func (h *uploads) options(ctx context.Context, _ *struct{}) (*transport.Reply, error) {
+	return (&transport.Reply{}).WithHeader("Tus-Extension", tusExtensions).WithHeader("Tus-Checksum-Algorithm", tusChecksums).
+		WithHeader("Tus-Max-Size", strconv.FormatInt(h.files.MaxBytes(transport.Actor(ctx).Workspace.Plan), 10)), nil
 }
 
 type createUploadRequest struct {
 	tusHeader
-	Length   string      `header:"Upload-Length"`
-	Metadata string      `header:"Upload-Metadata"`
-	Checksum string      `header:"Upload-Checksum"`
-	Body     *bodyStream `body:"stream"`
+	Length   string                `header:"Upload-Length"`
+	Metadata string                `header:"Upload-Metadata"`
+	Checksum string                `header:"Upload-Checksum"`
+	Body     *transport.BodyStream `body:"stream"`
 }
 
-func (s *Server) createUpload(ctx context.Context, in *createUploadRequest) (*reply, error) {
+func (h *uploads) create(ctx context.Context, in *createUploadRequest) (*transport.Reply, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -72,31 +76,31 @@ func (s *Server) createUpload(ctx context.Context, in *createUploadRequest) (*re
 	if err != nil {
 		return nil, err
 	}
-	withBody := in.Body.length != 0
+	withBody := in.Body.Length != 0
 	if withBody {
-		if err := in.Body.checkUpload(0, size); err != nil {
+		if err := checkUploadBody(in.Body, 0, size); err != nil {
 			return nil, err
 		}
 	}
-	u, err := s.Files.CreateUpload(ctx, actorOf(ctx), name, media, in.Metadata, size)
+	u, err := h.files.CreateUpload(ctx, transport.Actor(ctx), name, media, in.Metadata, size)
 	if err != nil {
 		return nil, err
 	}
 	if withBody && size > 0 {
 		// The upload exists, so an error only means that less was received.
-		if continued, err := s.Files.Append(ctx, actorOf(ctx), u.ID, 0, in.Body, check); err == nil || continued.ID != "" {
+		if continued, err := h.files.Append(ctx, transport.Actor(ctx), u.ID, 0, in.Body, check); err == nil || continued.ID != "" {
 			u = continued
 		}
-		in.Body.extendResponse()
+		in.Body.ExtendResponse()
 	}
-	return showUpload(u).withHeader("Location", "/v1/files/uploads/"+u.ID), nil
+	return showUpload(u).WithHeader("Location", "/v1/files/uploads/"+u.ID), nil
 }
 
 // showUpload returns the headers of an upload.
-func showUpload(u file.Upload) *reply {
-	response := (&reply{}).withHeader("Upload-Offset", strconv.FormatInt(u.Received, 10))
+func showUpload(u file.Upload) *transport.Reply {
+	response := (&transport.Reply{}).WithHeader("Upload-Offset", strconv.FormatInt(u.Received, 10))
 	if !u.ExpiresAt.IsZero() {
-		response = response.withHeader("Upload-Expires", u.ExpiresAt.Format(http.TimeFormat))
+		response = response.WithHeader("Upload-Expires", u.ExpiresAt.Format(http.TimeFormat))
 	}
 	return response
 }
@@ -116,35 +120,35 @@ type uploadBody struct {
 	ExpiresAt *string `json:"expires_at"`
 }
 
-func (s *Server) getUpload(ctx context.Context, in *uploadRequest) (*reply, error) {
+func (h *uploads) get(ctx context.Context, in *uploadRequest) (*transport.Reply, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	u, err := s.Files.Upload(ctx, actorOf(ctx), in.ID)
+	u, err := h.files.Upload(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	response := showUpload(u).withHeader("Upload-Length", strconv.FormatInt(u.Size, 10))
+	response := showUpload(u).WithHeader("Upload-Length", strconv.FormatInt(u.Size, 10))
 	if u.Metadata != "" {
-		response = response.withHeader("Upload-Metadata", u.Metadata)
+		response = response.WithHeader("Upload-Metadata", u.Metadata)
 	}
 	body := uploadBody{ID: u.ID, Name: u.Name, Type: u.Type, Size: u.Size, Received: u.Received, CreatedAt: clock.Format(u.CreatedAt)}
 	if !u.ExpiresAt.IsZero() {
 		body.ExpiresAt = clock.FormatPtr(&u.ExpiresAt)
 	}
-	response.body = body
+	response.Body = body
 	return response, nil
 }
 
 type appendUploadRequest struct {
 	tusHeader
-	ID       string      `path:"id"`
-	Offset   string      `header:"Upload-Offset"`
-	Checksum string      `header:"Upload-Checksum"`
-	Body     *bodyStream `body:"stream"`
+	ID       string                `path:"id"`
+	Offset   string                `header:"Upload-Offset"`
+	Checksum string                `header:"Upload-Checksum"`
+	Body     *transport.BodyStream `body:"stream"`
 }
 
-func (s *Server) appendUpload(ctx context.Context, in *appendUploadRequest) (*reply, error) {
+func (h *uploads) add(ctx context.Context, in *appendUploadRequest) (*transport.Reply, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -156,34 +160,34 @@ func (s *Server) appendUpload(ctx context.Context, in *appendUploadRequest) (*re
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.Files.Upload(ctx, actorOf(ctx), in.ID)
+	u, err := h.files.Upload(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Body.checkUpload(offset, u.Size); err != nil {
+	if err := checkUploadBody(in.Body, offset, u.Size); err != nil {
 		return nil, err
 	}
-	u, err = s.Files.Append(ctx, actorOf(ctx), in.ID, offset, in.Body, check)
-	in.Body.extendResponse()
+	u, err = h.files.Append(ctx, transport.Actor(ctx), in.ID, offset, in.Body, check)
+	in.Body.ExtendResponse()
 	if err != nil {
 		return nil, err
 	}
 	return showUpload(u), nil
 }
 
-func (s *Server) endUpload(ctx context.Context, in *uploadRequest) (*reply, error) {
+func (h *uploads) end(ctx context.Context, in *uploadRequest) (*transport.Reply, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	return &reply{}, s.Files.EndUpload(ctx, actorOf(ctx), in.ID)
+	return &transport.Reply{}, h.files.EndUpload(ctx, transport.Actor(ctx), in.ID)
 }
 
-// checkUpload checks the media type of a body, and that it does not exceed the upload.
-func (b *bodyStream) checkUpload(offset, size int64) error {
-	if media, _, err := mime.ParseMediaType(b.media); err != nil || media != tusMedia {
-		return fault.New(fault.UnsupportedMediaType, "the body must be %s, not %q", tusMedia, clean(b.media))
+// checkUploadBody checks the media type of a body, and that it does not exceed the upload.
+func checkUploadBody(b *transport.BodyStream, offset, size int64) error {
+	if media, _, err := mime.ParseMediaType(b.Media); err != nil || media != tusMedia {
+		return fault.New(fault.UnsupportedMediaType, "the body must be %s, not %q", tusMedia, transport.Clean(b.Media))
 	}
-	if b.length > size-offset {
+	if b.Length > size-offset {
 		return fault.New(fault.FileTooLarge, "the body has more bytes than the upload has left: it has announced %d bytes", size)
 	}
 	return nil
@@ -193,7 +197,7 @@ func (b *bodyStream) checkUpload(offset, size int64) error {
 func parseSize(header, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != text {
-		return 0, parameter(header, "must be a number of bytes")
+		return 0, transport.Parameter(header, "must be a number of bytes")
 	}
 	return n, nil
 }
@@ -202,7 +206,7 @@ func parseSize(header, text string) (int64, error) {
 // filetype.
 func parseMetadata(text string) (name, media string, err error) {
 	if len(text) > maxMetadata {
-		return "", "", parameter("Upload-Metadata", "has more than %d bytes", maxMetadata)
+		return "", "", transport.Parameter("Upload-Metadata", "has more than %d bytes", maxMetadata)
 	}
 	if text == "" {
 		return "", "", nil
@@ -211,7 +215,7 @@ func parseMetadata(text string) (name, media string, err error) {
 		key, encoded, _ := strings.Cut(strings.TrimSpace(pair), " ")
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || key == "" {
-			return "", "", parameter("Upload-Metadata", "must be pairs of a key and a value in base64, separated by commas")
+			return "", "", transport.Parameter("Upload-Metadata", "must be pairs of a key and a value in base64, separated by commas")
 		}
 		switch key {
 		case "filename", "name":
@@ -232,7 +236,7 @@ func parseChecksum(text string) (*file.Checksum, error) {
 	sum, err := base64.StdEncoding.DecodeString(encoded)
 	create := map[string]func() hash.Hash{"sha1": sha1.New, "sha256": sha256.New}[algorithm]
 	if err != nil || create == nil {
-		return nil, parameter("Upload-Checksum", "must be one of the algorithms %s and a checksum in base64", tusChecksums)
+		return nil, transport.Parameter("Upload-Checksum", "must be one of the algorithms %s and a checksum in base64", tusChecksums)
 	}
 	return &file.Checksum{Hash: create(), Sum: sum}, nil
 }

@@ -8,8 +8,15 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/webhook"
 )
+
+// webhooks serves webhooks and their deliveries.
+type webhooks struct {
+	webhooks *webhook.Service
+	cursors  *paging.Codec
+}
 
 type webhookBody struct {
 	ID             string       `json:"id"`
@@ -47,7 +54,7 @@ type createWebhookRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) createWebhook(ctx context.Context, in *createWebhookRequest) (*reply, error) {
+func (h *webhooks) create(ctx context.Context, in *createWebhookRequest) (*transport.Reply, error) {
 	body := in.Body
 	switch {
 	case body.URL == nil:
@@ -61,17 +68,17 @@ func (s *Server) createWebhook(ctx context.Context, in *createWebhookRequest) (*
 	if body.WorkflowID != nil {
 		wanted.WorkflowID = *body.WorkflowID
 	}
-	w, secret, err := s.Webhooks.Create(ctx, actorOf(ctx), wanted)
+	w, secret, err := h.webhooks.Create(ctx, transport.Actor(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdWebhookBody{showWebhook(w), secret}).withHeader("Location", "/v1/webhooks/"+w.ID), nil
+	return transport.OK(createdWebhookBody{showWebhook(w), secret}).WithHeader("Location", "/v1/webhooks/"+w.ID), nil
 }
 
-func (s *Server) listWebhooks(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"webhooks"},
+func (h *webhooks) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"webhooks"},
 		func(p paging.Request) (paging.Page[webhook.Webhook], error) {
-			return s.Webhooks.List(ctx, actorOf(ctx), p)
+			return h.webhooks.List(ctx, transport.Actor(ctx), p)
 		},
 		showWebhook)
 }
@@ -80,12 +87,12 @@ type webhookRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getWebhook(ctx context.Context, in *webhookRequest) (*reply, error) {
-	w, err := s.Webhooks.Get(ctx, actorOf(ctx), in.ID)
+func (h *webhooks) get(ctx context.Context, in *webhookRequest) (*transport.Reply, error) {
+	w, err := h.webhooks.Get(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showWebhook(w)), nil
+	return transport.OK(showWebhook(w)), nil
 }
 
 type updateWebhookRequest struct {
@@ -98,7 +105,7 @@ type updateWebhookRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) updateWebhook(ctx context.Context, in *updateWebhookRequest) (*reply, error) {
+func (h *webhooks) update(ctx context.Context, in *updateWebhookRequest) (*transport.Reply, error) {
 	patch := webhook.Patch{URL: in.Body.URL, Events: in.Body.Events, Enabled: in.Body.Enabled}
 	if in.Body.WorkflowID.Set {
 		if !in.Body.WorkflowID.Null && in.Body.WorkflowID.Value == "" {
@@ -106,21 +113,21 @@ func (s *Server) updateWebhook(ctx context.Context, in *updateWebhookRequest) (*
 		}
 		patch.WorkflowID = &in.Body.WorkflowID.Value
 	}
-	w, err := s.Webhooks.Update(ctx, actorOf(ctx), in.ID, patch)
+	w, err := h.webhooks.Update(ctx, transport.Actor(ctx), in.ID, patch)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showWebhook(w)), nil
+	return transport.OK(showWebhook(w)), nil
 }
 
-func (s *Server) rotateSecret(ctx context.Context, in *webhookRequest) (*reply, error) {
-	w, secret, err := s.Webhooks.RotateSecret(ctx, actorOf(ctx), in.ID)
+func (h *webhooks) rotateSecret(ctx context.Context, in *webhookRequest) (*transport.Reply, error) {
+	w, secret, err := h.webhooks.RotateSecret(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdWebhookBody{showWebhook(w), secret}), nil
+	return transport.OK(createdWebhookBody{showWebhook(w), secret}), nil
 }
 
-func (s *Server) deleteWebhook(ctx context.Context, in *webhookRequest) (*reply, error) {
-	return &reply{}, s.Webhooks.Delete(ctx, actorOf(ctx), in.ID)
+func (h *webhooks) remove(ctx context.Context, in *webhookRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.webhooks.Delete(ctx, transport.Actor(ctx), in.ID)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -23,12 +24,12 @@ type workflowImport struct {
 	UpdatedAt   string           `json:"updated_at"`
 }
 
-func (s *Server) importWorkflow(ctx context.Context, in *importWorkflowRequest) (commit, error) {
+func (h *workflows) importNew(ctx context.Context, in *importWorkflowRequest) (transport.Commit, error) {
 	patch, err := in.Body.fullPatch()
 	if err != nil {
 		return nil, err
 	}
-	create, err := s.Workflows.PrepareImport(ctx, actorOf(ctx), workflow.Import{Patch: patch, DefaultName: in.Name, AllowStale: in.Body.SourceStale})
+	create, err := h.workflows.PrepareImport(ctx, transport.Actor(ctx), workflow.Import{Patch: patch, DefaultName: in.Name, AllowStale: in.Body.SourceStale})
 	if err != nil && !in.Body.SourceStale { // positions in a stale text would be wrong
 		err = in.Body.locate(patch, err)
 	}

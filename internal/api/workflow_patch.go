@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -56,7 +57,8 @@ type workflowPatch struct {
 	yamlBody []byte
 }
 
-func (p *workflowPatch) setYAML(body []byte) { p.yamlBody = body }
+// SetYAML receives a body in YAML.
+func (p *workflowPatch) SetYAML(body []byte) { p.yamlBody = body }
 
 // source returns the change of the workflow's source text. A YAML body is itself
 // the source, unless it has a source member.
@@ -110,12 +112,12 @@ func (p *workflowPatch) locate(patch workflow.Patch, err error) error {
 	return err
 }
 
-func (s *Server) updateWorkflow(ctx context.Context, in *updateWorkflowRequest) (*reply, error) {
+func (h *workflows) update(ctx context.Context, in *updateWorkflowRequest) (*transport.Reply, error) {
 	patch, err := in.Body.fullPatch()
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Workflows.Update(ctx, actorOf(ctx), in.ID, patch, etag.ParseMatch(in.IfMatch))
+	w, err := h.workflows.Update(ctx, transport.Actor(ctx), in.ID, patch, etag.ParseMatch(in.IfMatch))
 	if err != nil {
 		return nil, in.Body.locate(patch, err)
 	}

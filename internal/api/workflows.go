@@ -10,8 +10,15 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/strictyaml"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
+
+// workflows serves workflows and their versions.
+type workflows struct {
+	workflows *workflow.Service
+	cursors   *paging.Codec
+}
 
 type workflowBody struct {
 	ID          string             `json:"id"`
@@ -31,20 +38,13 @@ type workflowBody struct {
 	UpdatedAt   string             `json:"updated_at"`
 }
 
-func showWorkflow(w workflow.Workflow) *reply {
-	return ok(workflowBody{
+func showWorkflow(w workflow.Workflow) *transport.Reply {
+	return transport.OK(workflowBody{
 		ID: w.ID, Name: w.Name, Description: w.Description, State: w.State, Version: w.Version,
 		Triggers: orEmpty(w.Definition.Triggers), Steps: orEmpty(w.Definition.Steps),
 		Settings: w.Definition.Settings, Layout: w.Layout, Pinned: w.Pinned, Source: w.Source, SourceStale: w.SourceStale,
 		Warnings: orEmpty(w.Definition.Warnings()), CreatedAt: clock.Format(w.CreatedAt), UpdatedAt: clock.Format(w.UpdatedAt),
-	}).withHeader("ETag", w.ETag())
-}
-
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
+	}).WithHeader("ETag", w.ETag())
 }
 
 type workflowItem struct {
@@ -56,7 +56,7 @@ type workflowItem struct {
 }
 
 type listWorkflowsRequest struct {
-	page
+	transport.Page
 	State   string `query:"state"`
 	Text    string `query:"text"`
 	Include string `query:"include"`
@@ -65,7 +65,7 @@ type listWorkflowsRequest struct {
 func (in *listWorkflowsRequest) filter() (f workflow.Filter, err error) {
 	f.State = workflow.State(in.State)
 	if in.State != "" && !f.State.Known() {
-		return f, parameter("state", "must be one of draft, active, paused")
+		return f, transport.Parameter("state", "must be one of draft, active, paused")
 	}
 	if in.Text != "" {
 		f.Words, err = words("text", in.Text)
@@ -78,7 +78,7 @@ func (in *listWorkflowsRequest) name() []string {
 	return []string{"workflows", in.State, strconv.Quote(in.Text)}
 }
 
-func (s *Server) listWorkflows(ctx context.Context, in *listWorkflowsRequest) (*reply, error) {
+func (h *workflows) list(ctx context.Context, in *listWorkflowsRequest) (*transport.Reply, error) {
 	filter, err := in.filter()
 	if err != nil {
 		return nil, err
@@ -86,13 +86,13 @@ func (s *Server) listWorkflows(ctx context.Context, in *listWorkflowsRequest) (*
 	switch in.Include {
 	case "":
 	case "activity":
-		return s.listActivity(ctx, in, filter)
+		return h.listActivity(ctx, in, filter)
 	default:
-		return nil, parameter("include", "must be activity")
+		return nil, transport.Parameter("include", "must be activity")
 	}
-	return paginate(ctx, s, in.page, in.name(),
+	return transport.Paginate(ctx, h.cursors, in.Page, in.name(),
 		func(p paging.Request) (paging.Page[workflow.Item], error) {
-			return s.Workflows.List(ctx, actorOf(ctx), filter, p)
+			return h.workflows.List(ctx, transport.Actor(ctx), filter, p)
 		},
 		showWorkflowItem)
 }
@@ -111,7 +111,7 @@ type createWorkflowRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) createWorkflow(ctx context.Context, in *createWorkflowRequest) (*reply, error) {
+func (h *workflows) create(ctx context.Context, in *createWorkflowRequest) (*transport.Reply, error) {
 	switch {
 	case in.Body.Steps != nil:
 		return nil, fault.Field("/steps", "a workflow starts without steps; add them with PATCH /v1/workflows/{id}")
@@ -120,7 +120,7 @@ func (s *Server) createWorkflow(ctx context.Context, in *createWorkflowRequest) 
 	case in.Body.Name == nil:
 		return nil, fault.Field("/name", "is required")
 	}
-	w, err := s.Workflows.Create(ctx, actorOf(ctx), workflow.New{Name: *in.Body.Name, Description: in.Body.Description})
+	w, err := h.workflows.Create(ctx, transport.Actor(ctx), workflow.New{Name: *in.Body.Name, Description: in.Body.Description})
 	if err != nil {
 		return nil, err
 	}
@@ -150,19 +150,19 @@ func documentOf(d workflow.Definition) definitionDocument {
 	return definitionDocument{orEmpty(d.Triggers), orEmpty(d.Steps), d.Settings}
 }
 
-func (s *Server) getWorkflow(ctx context.Context, in *workflowRequest) (*reply, error) {
-	w, err := s.Workflows.Get(ctx, actorOf(ctx), in.ID)
+func (h *workflows) get(ctx context.Context, in *workflowRequest) (*transport.Reply, error) {
+	w, err := h.workflows.Get(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	response := showWorkflow(w)
-	if prefersYAML(in.Accept) {
-		if response, err = showYAML(workflowDocument{w.Name, w.Description, documentOf(w.Definition), w.Layout}); err != nil {
+	if transport.PrefersYAML(in.Accept) {
+		if response, err = transport.YAML(workflowDocument{w.Name, w.Description, documentOf(w.Definition), w.Layout}); err != nil {
 			return nil, err
 		}
-		response.withHeader("ETag", w.ETag())
+		response.WithHeader("ETag", w.ETag())
 	}
-	return response.withHeader("Vary", "Accept"), nil
+	return response.WithHeader("Vary", "Accept"), nil
 }
 
 type deleteWorkflowRequest struct {
@@ -170,8 +170,8 @@ type deleteWorkflowRequest struct {
 	IfMatch string `header:"If-Match"`
 }
 
-func (s *Server) deleteWorkflow(ctx context.Context, in *deleteWorkflowRequest) (*reply, error) {
-	return &reply{}, s.Workflows.Delete(ctx, actorOf(ctx), in.ID, etag.ParseMatch(in.IfMatch))
+func (h *workflows) remove(ctx context.Context, in *deleteWorkflowRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.workflows.Delete(ctx, transport.Actor(ctx), in.ID, etag.ParseMatch(in.IfMatch))
 }
 
 type validateWorkflowRequest struct {
@@ -185,7 +185,8 @@ type validationBody struct {
 	Warnings []workflow.Problem `json:"warnings"`
 }
 
-func (b validationBody) locate(document *strictyaml.Document) {
+// Locate adds line and column to the problems.
+func (b validationBody) Locate(document *strictyaml.Document) {
 	for _, list := range [][]workflow.Problem{b.Problems, b.Warnings} {
 		for i := range list {
 			list[i].Line, list[i].Column, _ = document.At(list[i].Pointer)
@@ -193,15 +194,15 @@ func (b validationBody) locate(document *strictyaml.Document) {
 	}
 }
 
-func (s *Server) validateWorkflow(ctx context.Context, in *validateWorkflowRequest) (*reply, error) {
+func (h *workflows) validate(ctx context.Context, in *validateWorkflowRequest) (*transport.Reply, error) {
 	if in.Body.Settings.Null {
 		return nil, fault.Field("/settings", "must not be null")
 	}
-	problems, warnings, err := s.Workflows.Validate(ctx, actorOf(ctx), in.ID, in.Body.patch())
+	problems, warnings, err := h.workflows.Validate(ctx, transport.Actor(ctx), in.ID, in.Body.patch())
 	if err != nil {
 		return nil, err
 	}
-	return ok(validationBody{Valid: len(problems) == 0, Problems: orEmpty(problems), Warnings: orEmpty(warnings)}), nil
+	return transport.OK(validationBody{Valid: len(problems) == 0, Problems: orEmpty(problems), Warnings: orEmpty(warnings)}), nil
 }
 
 type versionItem struct {
@@ -222,14 +223,14 @@ type versionBody struct {
 }
 
 type listVersionsRequest struct {
-	page
+	transport.Page
 	ID string `path:"id"`
 }
 
-func (s *Server) listVersions(ctx context.Context, in *listVersionsRequest) (*reply, error) {
-	return paginate(ctx, s, in.page, []string{"versions", in.ID},
+func (h *workflows) listVersions(ctx context.Context, in *listVersionsRequest) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, in.Page, []string{"versions", in.ID},
 		func(p paging.Request) (paging.Page[workflow.Version], error) {
-			return s.Workflows.Versions(ctx, actorOf(ctx), in.ID, p)
+			return h.workflows.Versions(ctx, transport.Actor(ctx), in.ID, p)
 		},
 		func(v workflow.Version) versionItem {
 			return versionItem{v.Number, clock.Format(v.CreatedAt), orNull(v.CreatedBy)}
@@ -246,25 +247,25 @@ type getVersionRequest struct {
 	Accept string `header:"Accept"`
 }
 
-func (s *Server) getVersion(ctx context.Context, in *getVersionRequest) (*reply, error) {
+func (h *workflows) getVersion(ctx context.Context, in *getVersionRequest) (*transport.Reply, error) {
 	if in.N < 1 {
-		return nil, parameter("n", "must be a positive whole number")
+		return nil, transport.Parameter("n", "must be a positive whole number")
 	}
-	v, err := s.Workflows.Version(ctx, actorOf(ctx), in.ID, in.N)
+	v, err := h.workflows.Version(ctx, transport.Actor(ctx), in.ID, in.N)
 	if err != nil {
 		return nil, err
 	}
 	d := v.Definition
-	response := ok(versionBody{
+	response := transport.OK(versionBody{
 		WorkflowID: v.WorkflowID, Version: v.Number, Triggers: orEmpty(d.Triggers), Steps: orEmpty(d.Steps), Settings: d.Settings, Source: v.Source,
 		CreatedAt: clock.Format(v.CreatedAt), CreatedBy: orNull(v.CreatedBy),
 	})
-	if prefersYAML(in.Accept) {
-		if response, err = showYAML(documentOf(d)); err != nil {
+	if transport.PrefersYAML(in.Accept) {
+		if response, err = transport.YAML(documentOf(d)); err != nil {
 			return nil, err
 		}
 	}
-	return response.withHeader("Vary", "Accept"), nil
+	return response.WithHeader("Vary", "Accept"), nil
 }
 
 type restoreVersionRequest struct {
@@ -272,11 +273,11 @@ type restoreVersionRequest struct {
 	IfMatch string `header:"If-Match"`
 }
 
-func (s *Server) restoreVersion(ctx context.Context, in *restoreVersionRequest) (commit, error) {
+func (h *workflows) restoreVersion(ctx context.Context, in *restoreVersionRequest) (transport.Commit, error) {
 	if in.N < 1 {
-		return nil, parameter("n", "must be a positive whole number")
+		return nil, transport.Parameter("n", "must be a positive whole number")
 	}
-	restore, err := s.Workflows.PrepareRestore(ctx, actorOf(ctx), in.ID, in.N, etag.ParseMatch(in.IfMatch))
+	restore, err := h.workflows.PrepareRestore(ctx, transport.Actor(ctx), in.ID, in.N, etag.ParseMatch(in.IfMatch))
 	if err != nil {
 		return nil, err
 	}
@@ -284,20 +285,20 @@ func (s *Server) restoreVersion(ctx context.Context, in *restoreVersionRequest) 
 }
 
 // commitWorkflow writes a prepared workflow and responds with it.
-func commitWorkflow(write workflow.Commit, show func(workflow.Workflow) *reply) commit {
-	return func(ctx context.Context) (*reply, error) {
+func commitWorkflow(write workflow.Commit, show func(workflow.Workflow) *transport.Reply) transport.Commit {
+	return func(ctx context.Context) (*transport.Reply, error) {
 		w, committed, err := write(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if !committed {
-			return nil, errStale
+			return nil, transport.ErrStale
 		}
 		return show(w), nil
 	}
 }
 
 // showNewWorkflow responds with a workflow that was created.
-func showNewWorkflow(w workflow.Workflow) *reply {
-	return showWorkflow(w).withHeader("Location", "/v1/workflows/"+w.ID)
+func showNewWorkflow(w workflow.Workflow) *transport.Reply {
+	return showWorkflow(w).WithHeader("Location", "/v1/workflows/"+w.ID)
 }

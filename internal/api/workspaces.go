@@ -7,7 +7,14 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 )
+
+// workspaces serves workspaces.
+type workspaces struct {
+	auth    *auth.Service
+	cursors *paging.Codec
+}
 
 type workspaceBody struct {
 	ID                string    `json:"id"`
@@ -35,7 +42,7 @@ type createWorkspaceRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) createWorkspace(ctx context.Context, in *createWorkspaceRequest) (*reply, error) {
+func (h *workspaces) create(ctx context.Context, in *createWorkspaceRequest) (*transport.Reply, error) {
 	switch {
 	case in.Body.Name == nil:
 		return nil, fault.Field("/name", "is required")
@@ -46,17 +53,17 @@ func (s *Server) createWorkspace(ctx context.Context, in *createWorkspaceRequest
 	if in.Body.Plan != nil {
 		wanted.Plan = *in.Body.Plan
 	}
-	w, key, err := s.Auth.CreateWorkspace(ctx, actorOf(ctx), wanted)
+	w, key, err := h.auth.CreateWorkspace(ctx, transport.Actor(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdWorkspaceBody{showWorkspace(w), key}).withHeader("Location", "/v1/workspaces/"+w.ID), nil
+	return transport.OK(createdWorkspaceBody{showWorkspace(w), key}).WithHeader("Location", "/v1/workspaces/"+w.ID), nil
 }
 
-func (s *Server) listWorkspaces(ctx context.Context, in *page) (*reply, error) {
-	return paginate(ctx, s, *in, []string{"workspaces"},
+func (h *workspaces) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
+	return transport.Paginate(ctx, h.cursors, *in, []string{"workspaces"},
 		func(p paging.Request) (paging.Page[auth.Workspace], error) {
-			return s.Auth.ListWorkspaces(ctx, actorOf(ctx), p)
+			return h.auth.ListWorkspaces(ctx, transport.Actor(ctx), p)
 		},
 		showWorkspace)
 }
@@ -65,12 +72,12 @@ type workspaceRequest struct {
 	ID string `path:"id"`
 }
 
-func (s *Server) getWorkspace(ctx context.Context, in *workspaceRequest) (*reply, error) {
-	w, err := s.Auth.GetWorkspace(ctx, actorOf(ctx), in.ID)
+func (h *workspaces) get(ctx context.Context, in *workspaceRequest) (*transport.Reply, error) {
+	w, err := h.auth.GetWorkspace(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showWorkspace(w)), nil
+	return transport.OK(showWorkspace(w)), nil
 }
 
 type updateWorkspaceRequest struct {
@@ -82,10 +89,10 @@ type updateWorkspaceRequest struct {
 	} `body:"required"`
 }
 
-func (s *Server) updateWorkspace(ctx context.Context, in *updateWorkspaceRequest) (*reply, error) {
-	w, err := s.Auth.UpdateWorkspace(ctx, actorOf(ctx), in.ID, auth.WorkspacePatch(in.Body))
+func (h *workspaces) update(ctx context.Context, in *updateWorkspaceRequest) (*transport.Reply, error) {
+	w, err := h.auth.UpdateWorkspace(ctx, transport.Actor(ctx), in.ID, auth.WorkspacePatch(in.Body))
 	if err != nil {
 		return nil, err
 	}
-	return ok(showWorkspace(w)), nil
+	return transport.OK(showWorkspace(w)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/web"
 )
 
@@ -16,8 +17,12 @@ func (s *Server) apiOptions() (api.Options, error) {
 	}
 	provider, err := s.identityProvider()
 	return api.Options{
-		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Warnings: s.disk.messages, Log: s.log,
-		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.publicURL, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
-		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role), StorageStalled: s.storageStalled(),
+		Options: transport.Options{
+			Limits: s.limits(), PreauthPerMinute: s.config.PreauthRPM, StreamsPerWorkspace: s.config.StreamsPerWorkspace, BodyBytes: bodyBytes(),
+			TrustedProxies: config.Prefixes(s.config.TrustedProxy), Origin: s.config.PublicURL.Origin(), Dashboard: web.Dashboard(),
+			StorageStalled: s.storageStalled(), Log: s.log,
+		},
+		Cursors: cursors, PublicURL: s.publicURL, Version: config.VersionText(), Ready: s.ready, Warnings: s.disk.messages,
+		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role),
 	}, err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
@@ -27,6 +26,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 const (
@@ -186,7 +186,7 @@ func (c *cluster) limit(plan auth.Plan) int {
 
 // limits returns the rate limiter of workspaces. In a cluster, all nodes share
 // the limits.
-func (s *Server) limits() api.Limits {
+func (s *Server) limits() transport.Limits {
 	if s.cluster == nil {
 		return ratelimit.New()
 	}

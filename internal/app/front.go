@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/descriptor"
 	"github.com/stepmill/stepmill/internal/telemetry"
+	"github.com/stepmill/stepmill/internal/transport"
 )
 
 const shutdownTimeout = 25 * time.Second
@@ -24,8 +24,8 @@ type front struct {
 	config config.Serve
 	log    *slog.Logger
 
-	listener  *api.LimitListener // nil: a worker
-	api       *api.Server
+	listener  *transport.LimitListener // nil: a worker
+	api       *transport.Server
 	closeOIDC func()       // closes connections to the identity provider
 	metrics   net.Listener // nil: not served
 	telemetry *telemetry.Telemetry
@@ -41,7 +41,7 @@ func (f *front) listen(ctx context.Context, sources ...telemetry.Source) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", f.config.Listen, err)
 	}
-	f.listener = api.LimitConns(listener, f.config.ConnsPerAddress, config.Prefixes(f.config.TrustedProxy), func() {
+	f.listener = transport.LimitConns(listener, f.config.ConnsPerAddress, config.Prefixes(f.config.TrustedProxy), func() {
 		f.log.Error("the process has too few file descriptors: it answers health checks, and rejects other requests. Raise its limit, such as with ulimit -n or LimitNOFILE", "limit", descriptor.Limit())
 	})
 	return f.listenForMetrics(ctx, sources...)
@@ -117,7 +117,7 @@ func (f *front) serveMetrics(ready func(context.Context) error, warnings func() 
 	}
 	f.log.Info("metrics are served", "address", f.metrics.Addr().String())
 	server := f.telemetry.HTTP(telemetry.Options{Ready: ready, Warnings: warnings, Profiles: f.config.MetricsPprof})
-	limited := api.LimitConns(f.metrics, metricsConns, nil, nil)
+	limited := transport.LimitConns(f.metrics, metricsConns, nil, nil)
 	server.ConnState = limited.TrackState
 	go func() {
 		if err := server.Serve(limited); err != nil && !errors.Is(err, http.ErrServerClosed) {

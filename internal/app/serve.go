@@ -39,6 +39,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/table"
+	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/trigger"
 	triggers "github.com/stepmill/stepmill/internal/trigger/catalog"
 	hooks "github.com/stepmill/stepmill/internal/trigger/webhook"
@@ -93,8 +94,8 @@ func WithPasswordCost(cost account.Cost) Option {
 // NewServer opens the data and the listener. On a new installation it creates the
 // first workspace.
 func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *slog.Logger, options ...Option) (s *Server, err error) {
-	if serve.DiskTimeout != 0 && serve.DiskTimeout <= api.StallDelay {
-		return nil, fmt.Errorf("--disk-timeout must be more than %s, or 0s for no limit", api.StallDelay)
+	if serve.DiskTimeout != 0 && serve.DiskTimeout <= transport.StallDelay {
+		return nil, fmt.Errorf("--disk-timeout must be more than %s, or 0s for no limit", transport.StallDelay)
 	}
 	s = newServer(node.RoleServe, serve, log)
 	data.Node = s.node
@@ -466,7 +467,7 @@ func (s *Server) storageStalled() func() bool {
 	if s.data.lite == nil || s.config.DiskTimeout == 0 {
 		return nil
 	}
-	limit := s.config.DiskTimeout - api.StallDelay
+	limit := s.config.DiskTimeout - transport.StallDelay
 	return func() bool { return s.data.lite.Busy() > limit }
 }
 

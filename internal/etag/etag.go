@@ -1,5 +1,5 @@
-// Package etag owns the If-Match header, with which clients change only what they have
-// read.
+// Package etag owns the headers that compare ETags: If-Match, with which clients change
+// only what they have read, and If-None-Match, with which caches revalidate.
 package etag
 
 import (
@@ -28,3 +28,15 @@ func ParseMatch(header string) Match {
 
 // Accepts reports whether what has the ETag may be changed.
 func (m Match) Accepts(tag string) bool { return !m.Given || m.Any || slices.Contains(m.Tags, tag) }
+
+// NoneMatches reports whether an If-None-Match header has the tag. It ignores weakness,
+// which a cache in between may have added.
+func NoneMatches(header, tag string) bool {
+	for given := range strings.SplitSeq(header, ",") {
+		given = strings.TrimSpace(given)
+		if given == "*" || strings.TrimPrefix(given, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}

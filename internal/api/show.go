@@ -1,0 +1,44 @@
+package api
+
+import "encoding/json"
+
+// showAll converts each item of a list. It never returns nil.
+func showAll[T, W any](items []T, show func(T) W) []W {
+	out := make([]W, len(items))
+	for i, item := range items {
+		out[i] = show(item)
+	}
+	return out
+}
+
+// orNull returns nil for an empty string.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// orEmpty returns an empty list for a missing one.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// orObject returns an empty object for a missing value.
+func orObject(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// rawOrNull returns null for a missing value.
+func rawOrNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
