@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
@@ -52,6 +53,8 @@ type ClientInfo struct {
 // nil if there is no such row. A false result means that a condition did not hold
 // and nothing was changed.
 type Store interface {
+	// In returns the store as a part of a transaction.
+	In(tx txn.Tx) Store
 	FirstWorkspace(ctx context.Context) (*auth.Workspace, error)
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
 	// RecordAudit writes audit entries about what changed nothing.
@@ -84,6 +87,13 @@ func NewService(store Store, options ...Option) *Service {
 		apply(s)
 	}
 	return s
+}
+
+// In returns the service as a part of a transaction.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.store = s.store.In(tx)
+	return &bound
 }
 
 // newUser validates the input and returns a user with a hashed password.

@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 type resumeStepRequest struct {
@@ -22,11 +23,11 @@ type resumeStepRequest struct {
 	} `body:"required"`
 }
 
-func (h *runs) resumeStep(ctx context.Context, in *resumeStepRequest) (*transport.Reply, error) {
+func (h *runs) resumeStep(ctx context.Context, tx txn.Tx, in *resumeStepRequest) (*transport.Reply, error) {
 	if in.Body.Approved == nil {
 		return nil, fault.Field("/approved", "is required")
 	}
-	detail, err := h.runs.Resume(ctx, transport.Actor(ctx), in.ID, in.StepID, run.Resumption{
+	detail, err := h.runs.In(tx).Resume(ctx, transport.Actor(ctx), in.ID, in.StepID, run.Resumption{
 		Approved: *in.Body.Approved, Comment: in.Body.Comment, Data: in.Body.Data,
 	})
 	if err != nil {

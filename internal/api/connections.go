@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // connections serves connections.
@@ -68,14 +69,14 @@ func showConnection(c connection.Connection, usage connection.Usage) connectionB
 	}
 }
 
-// describe returns a connection with what uses it, and where.
-func (h *connections) describe(ctx context.Context, c connection.Connection) (connectionBody, error) {
-	all, err := h.connections.Usage(ctx, transport.Actor(ctx), []string{c.Name})
+// describeConnection returns a connection with what uses it, and where.
+func describeConnection(ctx context.Context, service *connection.Service, c connection.Connection) (connectionBody, error) {
+	all, err := service.Usage(ctx, transport.Actor(ctx), []string{c.Name})
 	if err != nil {
 		return connectionBody{}, err
 	}
 	body, usage := showConnection(c, all[c.Name]), all[c.Name]
-	places, err := h.connections.Places(ctx, transport.Actor(ctx), c.Name, usage)
+	places, err := service.Places(ctx, transport.Actor(ctx), c.Name, usage)
 	for i, place := range places {
 		body.UsedBy[i].Steps, body.UsedBy[i].Triggers = orEmpty(place.Steps), orEmpty(place.Triggers)
 	}
@@ -83,7 +84,7 @@ func (h *connections) describe(ctx context.Context, c connection.Connection) (co
 }
 
 func (h *connections) reply(ctx context.Context, c connection.Connection) (*transport.Reply, error) {
-	body, err := h.describe(ctx, c)
+	body, err := describeConnection(ctx, h.connections, c)
 	if err != nil {
 		return nil, err
 	}
@@ -140,25 +141,29 @@ func (r *newConnectionRequest) wanted() (connection.New, error) {
 	return wanted, nil
 }
 
-func (h *connections) create(ctx context.Context, in *newConnectionRequest) (transport.Commit, error) {
+func (h *connections) prepareCreate(ctx context.Context, in *newConnectionRequest) (connection.Sealed, error) {
 	wanted, err := in.wanted()
+	if err != nil {
+		return connection.Sealed{}, err
+	}
+	actor := transport.Actor(ctx)
+	if wanted, err = h.connections.Discover(ctx, actor, wanted); err != nil {
+		return connection.Sealed{}, err
+	}
+	return h.connections.PrepareCreate(ctx, actor, wanted)
+}
+
+func (h *connections) create(ctx context.Context, tx txn.Tx, prepared connection.Sealed) (*transport.Reply, error) {
+	service := h.connections.In(tx)
+	c, err := service.Create(ctx, transport.Actor(ctx), prepared)
 	if err != nil {
 		return nil, err
 	}
-	if wanted, err = h.connections.Discover(ctx, transport.Actor(ctx), wanted); err != nil {
+	body, err := describeConnection(ctx, service, c)
+	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*transport.Reply, error) {
-		c, err := h.connections.Create(ctx, transport.Actor(ctx), wanted)
-		if err != nil {
-			return nil, err
-		}
-		body, err := h.describe(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		return transport.OK(body).WithHeader("Location", "/v1/connections/"+c.ID), nil
-	}, nil
+	return transport.OK(body).WithHeader("Location", "/v1/connections/"+c.ID), nil
 }
 
 func (h *connections) get(ctx context.Context, in *connectionRequest) (*transport.Reply, error) {
@@ -207,7 +212,7 @@ func (h *connections) test(ctx context.Context, in *connectionRequest) (*transpo
 	if err != nil {
 		return nil, err
 	}
-	body, err := h.describe(ctx, result.Connection)
+	body, err := describeConnection(ctx, h.connections, result.Connection)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
@@ -140,8 +141,8 @@ func (h *webhooks) getDelivery(ctx context.Context, in *deliveryRequest) (*trans
 	return transport.OK(body), nil
 }
 
-func (h *webhooks) redeliver(ctx context.Context, in *deliveryRequest) (*transport.Reply, error) {
-	d, err := h.webhooks.Redeliver(ctx, transport.Actor(ctx), in.ID)
+func (h *webhooks) redeliver(ctx context.Context, tx txn.Tx, in *deliveryRequest) (*transport.Reply, error) {
+	d, err := h.webhooks.In(tx).Redeliver(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +163,12 @@ type redeliveredBody struct {
 	More        bool `json:"more"`
 }
 
-func (h *webhooks) redeliverRange(ctx context.Context, in *redeliverRangeRequest) (*transport.Reply, error) {
+func (h *webhooks) redeliverRange(ctx context.Context, tx txn.Tx, in *redeliverRangeRequest) (*transport.Reply, error) {
 	wanted, err := in.deliveryRange()
 	if err != nil {
 		return nil, err
 	}
-	count, more, err := h.webhooks.RedeliverRange(ctx, transport.Actor(ctx), in.ID, wanted)
+	count, more, err := h.webhooks.In(tx).RedeliverRange(ctx, transport.Actor(ctx), in.ID, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -227,12 +228,12 @@ type testedBody struct {
 	Deliveries []deliveryBody `json:"deliveries"`
 }
 
-func (h *webhooks) test(ctx context.Context, in *testWebhookRequest) (*transport.Reply, error) {
+func (h *webhooks) test(ctx context.Context, tx txn.Tx, in *testWebhookRequest) (*transport.Reply, error) {
 	var events []string
 	if in.Body.Events != nil {
 		events = append([]string{}, *in.Body.Events...)
 	}
-	sent, err := h.webhooks.Test(ctx, transport.Actor(ctx), in.ID, events)
+	sent, err := h.webhooks.In(tx).Test(ctx, transport.Actor(ctx), in.ID, events)
 	if err != nil {
 		return nil, err
 	}

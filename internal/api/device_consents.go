@@ -63,7 +63,7 @@ func (h *consents) pollDevice(ctx context.Context, in *confirmConsentRequest) (*
 	if outcome.Connection == nil {
 		return transport.OK(deviceOutcomeBody{RetryAfter: new(seconds(outcome.Wait))}), nil
 	}
-	body, err := h.connections.describe(ctx, *outcome.Connection)
+	body, err := describeConnection(ctx, h.connections.connections, *outcome.Connection)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // keys serves API keys.
@@ -48,14 +49,14 @@ type createKeyRequest struct {
 	} `body:"required"`
 }
 
-func (h *keys) create(ctx context.Context, in *createKeyRequest) (*transport.Reply, error) {
+func (h *keys) create(ctx context.Context, tx txn.Tx, in *createKeyRequest) (*transport.Reply, error) {
 	switch {
 	case in.Body.Name == nil:
 		return nil, fault.Field("/name", "is required")
 	case in.Body.Scopes == nil:
 		return nil, fault.Field("/scopes", "is required")
 	}
-	key, value, err := h.auth.CreateKey(ctx, transport.Actor(ctx), auth.NewKey{Name: *in.Body.Name, Scopes: *in.Body.Scopes, ExpiresAt: in.Body.ExpiresAt})
+	key, value, err := h.auth.In(tx).CreateKey(ctx, transport.Actor(ctx), auth.NewKey{Name: *in.Body.Name, Scopes: *in.Body.Scopes, ExpiresAt: in.Body.ExpiresAt})
 	if err != nil {
 		return nil, err
 	}

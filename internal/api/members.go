@@ -7,6 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // members serves the members of a workspace and the invitations to it.
@@ -117,11 +118,11 @@ type createInvitationRequest struct {
 	} `body:"required"`
 }
 
-func (h *members) invite(ctx context.Context, in *createInvitationRequest) (*transport.Reply, error) {
+func (h *members) invite(ctx context.Context, tx txn.Tx, in *createInvitationRequest) (*transport.Reply, error) {
 	if err := required(member{"/email", in.Body.Email}, member{"/role", in.Body.Role}); err != nil {
 		return nil, err
 	}
-	made, token, err := h.accounts.Invite(ctx, transport.Actor(ctx), *in.Body.Email, *in.Body.Role)
+	made, token, err := h.accounts.In(tx).Invite(ctx, transport.Actor(ctx), *in.Body.Email, *in.Body.Role)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,11 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // oauthApps serves the OAuth apps of a workspace.
@@ -42,11 +44,20 @@ type appHook struct {
 	Setup string `json:"setup"`
 }
 
+// show returns an app with the URLs at which the service calls it.
 func (h *oauthApps) show(ctx context.Context, a connection.App) (appBody, error) {
-	hooks, err := h.subscriptions.OfApp(ctx, a)
+	hooks, err := h.subscriptions.HooksOfApp(ctx, a.WorkspaceID, a.Integration, a.Auth)
+	if err != nil {
+		return appBody{}, err
+	}
+	return h.showWithHooks(ctx, a, hooks)
+}
+
+func (h *oauthApps) showWithHooks(ctx context.Context, a connection.App, hooks []operation.Registration) (appBody, error) {
+	urls, err := h.subscriptions.URLsOfApp(ctx, a, hooks)
 	return appBody{
 		ID: a.ID, Integration: a.Integration, Auth: a.Auth, ClientID: a.ClientID, Fields: a.Fields, Shared: a.Shared, RedirectURL: redirectURL(h.publicURL),
-		Hooks:     showAll(hooks, func(h subscription.AppHook) appHook { return appHook{h.Name, h.URL, h.Setup} }),
+		Hooks:     showAll(urls, func(h subscription.AppHook) appHook { return appHook{h.Name, h.URL, h.Setup} }),
 		CreatedAt: clock.Format(a.CreatedAt), CreatedBy: orNull(a.CreatedBy), UpdatedAt: clock.Format(a.UpdatedAt), UpdatedBy: orNull(a.UpdatedBy),
 	}, err
 }
@@ -98,24 +109,39 @@ type createAppRequest struct {
 	} `body:"required"`
 }
 
-// create responds with 200 if it replaced the app for the same service.
-func (h *oauthApps) create(ctx context.Context, in *createAppRequest) (*transport.Reply, error) {
+// preparedApp is an app to create, with the hooks of its service.
+type preparedApp struct {
+	app   connection.SealedApp
+	hooks []operation.Registration
+}
+
+func (h *oauthApps) prepareCreate(ctx context.Context, in *createAppRequest) (p preparedApp, err error) {
 	body := in.Body
 	switch {
 	case body.Integration == nil:
-		return nil, fault.Field("/integration", "is required")
+		return p, fault.Field("/integration", "is required")
 	case body.ClientID == nil:
-		return nil, fault.Field("/client_id", "is required")
+		return p, fault.Field("/client_id", "is required")
 	case body.ClientSecret == nil:
-		return nil, fault.Field("/client_secret", "is required")
+		return p, fault.Field("/client_secret", "is required")
 	}
-	app, isNew, err := h.connections.PutApp(ctx, transport.Actor(ctx), connection.NewApp{
+	p.app, err = h.connections.PrepareApp(ctx, transport.Actor(ctx), connection.NewApp{
 		Integration: *body.Integration, Auth: body.Auth, ClientID: *body.ClientID, ClientSecret: *body.ClientSecret, Fields: body.Fields, Shared: body.Shared,
 	})
 	if err != nil {
+		return p, err
+	}
+	p.hooks, err = h.subscriptions.HooksOfApp(ctx, p.app.WorkspaceID, p.app.Integration, p.app.Auth)
+	return p, err
+}
+
+// create responds with 200 if it replaced the app for the same service.
+func (h *oauthApps) create(ctx context.Context, tx txn.Tx, p preparedApp) (*transport.Reply, error) {
+	app, isNew, err := h.connections.In(tx).PutApp(ctx, transport.Actor(ctx), p.app)
+	if err != nil {
 		return nil, err
 	}
-	shown, err := h.show(ctx, app)
+	shown, err := h.showWithHooks(ctx, app, p.hooks)
 	if err != nil {
 		return nil, err
 	}

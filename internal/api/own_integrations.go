@@ -9,25 +9,24 @@ import (
 	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/ownintegration"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 type createIntegrationRequest struct {
 	Manifest []byte `body:"text"`
 }
 
-// create adds an integration of the workspace. The body is its manifest.
-func (h *integrations) create(ctx context.Context, in *createIntegrationRequest) (transport.Commit, error) {
-	own, err := h.integrations.Parse(transport.Actor(ctx), string(in.Manifest))
+func (h *integrations) prepareCreate(ctx context.Context, in *createIntegrationRequest) (ownintegration.Own, error) {
+	return h.integrations.Parse(transport.Actor(ctx), string(in.Manifest))
+}
+
+// create adds an integration of the workspace. The body of the request is its manifest.
+func (h *integrations) create(ctx context.Context, tx txn.Tx, prepared ownintegration.Own) (*transport.Reply, error) {
+	own, err := h.integrations.In(tx).Create(ctx, transport.Actor(ctx), prepared)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*transport.Reply, error) {
-		own, err := h.integrations.Create(ctx, transport.Actor(ctx), own)
-		if err != nil {
-			return nil, err
-		}
-		return showOwn(own).WithHeader("Location", "/v1/integrations/"+own.ID), nil
-	}, nil
+	return showOwn(own).WithHeader("Location", "/v1/integrations/"+own.ID), nil
 }
 
 type replaceIntegrationRequest struct {
@@ -36,19 +35,25 @@ type replaceIntegrationRequest struct {
 	Manifest []byte `body:"text"`
 }
 
-// replace replaces the manifest of an integration of the workspace.
-func (h *integrations) replace(ctx context.Context, in *replaceIntegrationRequest) (transport.Commit, error) {
+// replacement is a new manifest of an integration.
+type replacement struct {
+	id    string
+	own   ownintegration.Own
+	match etag.Match
+}
+
+func (h *integrations) prepareReplace(ctx context.Context, in *replaceIntegrationRequest) (replacement, error) {
 	own, err := h.integrations.Parse(transport.Actor(ctx), string(in.Manifest))
+	return replacement{in.ID, own, etag.ParseMatch(in.IfMatch)}, err
+}
+
+// replace replaces the manifest of an integration of the workspace.
+func (h *integrations) replace(ctx context.Context, tx txn.Tx, r replacement) (*transport.Reply, error) {
+	own, err := h.integrations.In(tx).Replace(ctx, transport.Actor(ctx), r.id, r.own, r.match)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*transport.Reply, error) {
-		own, err := h.integrations.Replace(ctx, transport.Actor(ctx), in.ID, own, etag.ParseMatch(in.IfMatch))
-		if err != nil {
-			return nil, err
-		}
-		return showOwn(own), nil
-	}, nil
+	return showOwn(own), nil
 }
 
 func showOwn(own ownintegration.Own) *transport.Reply {
@@ -74,12 +79,17 @@ type convertedBody struct {
 	Notes       []ownintegration.Note `json:"notes"`
 }
 
-// convertOpenAPI adds an integration for an API that an OpenAPI document describes. A
-// preview adds nothing, and responds with 200.
-func (h *integrations) convertOpenAPI(ctx context.Context, in *convertOpenAPIRequest) (transport.Commit, error) {
+// conversion is an integration for an API that an OpenAPI document describes.
+type conversion struct {
+	body    convertedBody
+	own     ownintegration.Own
+	preview bool
+}
+
+func (h *integrations) prepareConversion(ctx context.Context, in *convertOpenAPIRequest) (conversion, error) {
 	preview, err := parseBool("preview", in.Preview)
 	if err != nil {
-		return nil, err
+		return conversion{}, err
 	}
 	options := ownintegration.ConvertOptions{ID: in.ID, Name: in.Name, Category: in.Category, Server: in.Server, Test: in.Test}
 	if in.Operations != "" {
@@ -87,24 +97,23 @@ func (h *integrations) convertOpenAPI(ctx context.Context, in *convertOpenAPIReq
 	}
 	made, err := h.integrations.Convert(ctx, transport.Actor(ctx), in.Document, options)
 	if err != nil {
-		return nil, err
+		return conversion{}, err
 	}
 	body := convertedBody{Manifest: made.Text, Operations: orEmpty(made.Operations), Notes: orEmpty(made.Notes)}
-	if preview != nil && *preview {
-		return func(context.Context) (*transport.Reply, error) {
-			response := transport.OK(body)
-			response.Status = http.StatusOK
-			return response, nil
-		}, nil
+	return conversion{body, made.Own, preview != nil && *preview}, nil
+}
+
+// addConverted adds the integration. A preview adds nothing, and responds with 200.
+func (h *integrations) addConverted(ctx context.Context, tx txn.Tx, c conversion) (*transport.Reply, error) {
+	if c.preview {
+		return &transport.Reply{Status: http.StatusOK, Body: c.body}, nil
 	}
-	return func(ctx context.Context) (*transport.Reply, error) {
-		own, err := h.integrations.Create(ctx, transport.Actor(ctx), made.Own)
-		if err != nil {
-			return nil, err
-		}
-		body.Integration = new(showIntegration(own.Integration))
-		return transport.OK(body).WithHeader("Location", "/v1/integrations/"+own.ID).WithHeader("ETag", own.ETag()), nil
-	}, nil
+	own, err := h.integrations.In(tx).Create(ctx, transport.Actor(ctx), c.own)
+	if err != nil {
+		return nil, err
+	}
+	c.body.Integration = new(showIntegration(own.Integration))
+	return transport.OK(c.body).WithHeader("Location", "/v1/integrations/"+own.ID).WithHeader("ETag", own.ETag()), nil
 }
 
 type deleteIntegrationRequest struct {

@@ -15,8 +15,8 @@ import (
 // /ui/v1, for signed-in users.
 func register(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/workflows", auth.Read, http.StatusOK, h.workflows.list)
-	transport.Handle(t, "POST /v1/workflows", auth.Write, http.StatusCreated, h.workflows.create)
-	transport.HandlePrepared(t, "POST /v1/workflows/import", auth.Write, http.StatusCreated, h.workflows.importNew)
+	transport.HandleWrite(t, "POST /v1/workflows", auth.Write, http.StatusCreated, h.workflows.create)
+	transport.HandlePrepared(t, "POST /v1/workflows/import", auth.Write, http.StatusCreated, h.workflows.prepareImport, h.workflows.insert)
 	transport.Handle(t, "GET /v1/workflows/{id}", auth.Read, http.StatusOK, h.workflows.get)
 	transport.Handle(t, "PATCH /v1/workflows/{id}", auth.Write, http.StatusOK, h.workflows.update)
 	transport.Handle(t, "DELETE /v1/workflows/{id}", auth.Write, http.StatusNoContent, h.workflows.remove)
@@ -24,11 +24,11 @@ func register(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/workflows/{id}/versions", auth.Read, http.StatusOK, h.workflows.listVersions)
 	transport.Handle(t, "GET /v1/workflows/{id}/versions/{n}", auth.Read, http.StatusOK, h.workflows.getVersion)
 	transport.Handle(t, "GET /v1/workflows/{id}/versions/{n}/diff", auth.Read, http.StatusOK, h.workflows.diffVersions)
-	transport.HandlePrepared(t, "POST /v1/workflows/{id}/versions/{n}/restore", auth.Write, http.StatusOK, h.workflows.restoreVersion)
+	transport.HandlePrepared(t, "POST /v1/workflows/{id}/versions/{n}/restore", auth.Write, http.StatusOK, h.workflows.prepareRestore, h.workflows.restore)
 	transport.Handle(t, "GET /v1/workflows/{id}/triggers", auth.Read, http.StatusOK, h.triggers.list)
-	transport.Handle(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/rotate", auth.Write, http.StatusOK, h.triggers.rotate)
+	transport.HandlePrepared(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/rotate", auth.Write, http.StatusOK, h.triggers.prepareRotate, h.triggers.rotate)
 	transport.Handle(t, "GET /v1/workflows/{id}/triggers/{trigger_id}/requests", auth.Read, http.StatusOK, h.triggers.listRequests)
-	transport.HandlePrepared(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/test", auth.Execute, http.StatusCreated, h.triggers.test)
+	transport.HandlePrepared(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/test", auth.Execute, http.StatusCreated, h.triggers.prepareTest, h.runs.starts.commit)
 	transport.HandleSlow(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, h.previews.testStep)
 
 	registerCatalogs(t, h)
@@ -53,12 +53,12 @@ func register(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/schedules/preview", auth.Read, http.StatusOK, h.previews.schedule)
 
 	transport.Handle(t, "GET /v1/api-keys", auth.Admin, http.StatusOK, h.keys.list)
-	transport.Handle(t, "POST /v1/api-keys", auth.Admin, http.StatusCreated, h.keys.create)
+	transport.HandleWrite(t, "POST /v1/api-keys", auth.Admin, http.StatusCreated, h.keys.create)
 	transport.Handle(t, "GET /v1/api-keys/{id}", auth.Admin, http.StatusOK, h.keys.get)
 	transport.Handle(t, "DELETE /v1/api-keys/{id}", auth.Admin, http.StatusNoContent, h.keys.revoke)
 
 	transport.Handle(t, "GET /v1/workspaces", auth.Read, http.StatusOK, h.workspaces.list)
-	transport.Handle(t, "POST /v1/workspaces", auth.Admin, http.StatusCreated, h.workspaces.create)
+	transport.HandleWrite(t, "POST /v1/workspaces", auth.Admin, http.StatusCreated, h.workspaces.create)
 	transport.Handle(t, "GET /v1/workspaces/{id}", auth.Read, http.StatusOK, h.workspaces.get)
 	transport.Handle(t, "PATCH /v1/workspaces/{id}", auth.Admin, http.StatusOK, h.workspaces.update)
 
@@ -84,13 +84,13 @@ func registerCatalogs(t *transport.RouteTable, h *handlers) {
 
 	transport.Handle(t, "GET /v1/templates", auth.Read, http.StatusOK, h.templates.list)
 	transport.Handle(t, "GET /v1/templates/{name}", auth.Read, http.StatusOK, h.templates.get)
-	transport.HandlePrepared(t, "POST /v1/templates/{name}/workflows", auth.Write, http.StatusCreated, h.templates.use)
+	transport.HandlePrepared(t, "POST /v1/templates/{name}/workflows", auth.Write, http.StatusCreated, h.templates.prepareUse, h.workflows.insert)
 
 	transport.Handle(t, "GET /v1/integrations", auth.Read, http.StatusOK, h.integrations.list)
-	transport.HandlePrepared(t, "POST /v1/integrations", auth.Write, http.StatusCreated, h.integrations.create)
-	transport.HandlePrepared(t, "POST /v1/integrations/from-openapi", auth.Write, http.StatusCreated, h.integrations.convertOpenAPI)
+	transport.HandlePrepared(t, "POST /v1/integrations", auth.Write, http.StatusCreated, h.integrations.prepareCreate, h.integrations.create)
+	transport.HandlePrepared(t, "POST /v1/integrations/from-openapi", auth.Write, http.StatusCreated, h.integrations.prepareConversion, h.integrations.addConverted)
 	transport.Handle(t, "GET /v1/integrations/{id}", auth.Read, http.StatusOK, h.integrations.get)
-	transport.HandlePrepared(t, "PUT /v1/integrations/{id}", auth.Write, http.StatusOK, h.integrations.replace)
+	transport.HandlePrepared(t, "PUT /v1/integrations/{id}", auth.Write, http.StatusOK, h.integrations.prepareReplace, h.integrations.replace)
 	transport.Handle(t, "DELETE /v1/integrations/{id}", auth.Write, http.StatusNoContent, h.integrations.remove)
 	transport.Handle(t, "GET /v1/integrations/{id}/manifest", auth.Read, http.StatusOK, h.integrations.getManifest)
 	transport.Handle(t, "GET /v1/integrations/{id}/icon", auth.Read, http.StatusOK, h.integrations.getIcon)
@@ -100,25 +100,25 @@ func registerCatalogs(t *transport.RouteTable, h *handlers) {
 // registerRuns adds the routes of runs and their steps.
 func registerRuns(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, h.runs.list)
-	transport.HandlePrepared(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, h.runs.start)
+	transport.HandlePrepared(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, h.runs.prepareStart, h.runs.starts.commit)
 	transport.Handle(t, "GET /v1/runs", auth.Read, http.StatusOK, h.runs.listAll)
 	transport.Handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, h.runs.get)
 	transport.Handle(t, "GET /v1/runs/{id}/definition", auth.Read, http.StatusOK, h.runs.getDefinition)
 	transport.Handle(t, "GET /v1/runs/{id}/events", auth.Read, http.StatusOK, h.runs.follow)
-	transport.Handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, h.runs.cancel)
-	transport.HandlePrepared(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, h.runs.retry)
+	transport.HandleWrite(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, h.runs.cancel)
+	transport.HandlePrepared(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, h.runs.prepareRetry, h.runs.starts.commit)
 	transport.Handle(t, "GET /v1/runs/{id}/logs", auth.Read, http.StatusOK, h.runs.listLogs)
 	transport.Handle(t, "GET /v1/runs/{id}/steps/{step_id}/rounds", auth.Read, http.StatusOK, h.runs.listRounds)
 	transport.Handle(t, "GET /v1/runs/{id}/steps", auth.Read, http.StatusOK, h.runs.listSteps)
 	transport.Handle(t, "GET /v1/runs/{id}/steps/{step_id}", auth.Read, http.StatusOK, h.runs.getStep)
-	transport.Handle(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, h.runs.resumeStep)
+	transport.HandleWrite(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, h.runs.resumeStep)
 	transport.Handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, h.runs.listApprovals)
 }
 
 // registerConnections adds the routes of connections and OAuth apps.
 func registerConnections(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/connections", auth.Read, http.StatusOK, h.connections.list)
-	transport.HandlePrepared(t, "POST /v1/connections", auth.Write, http.StatusCreated, h.connections.create)
+	transport.HandlePrepared(t, "POST /v1/connections", auth.Write, http.StatusCreated, h.connections.prepareCreate, h.connections.create)
 	transport.Handle(t, "GET /v1/connections/{id}", auth.Read, http.StatusOK, h.connections.get)
 	transport.Handle(t, "PATCH /v1/connections/{id}", auth.Write, http.StatusOK, h.connections.update)
 	transport.Handle(t, "DELETE /v1/connections/{id}", auth.Write, http.StatusNoContent, h.connections.remove)
@@ -134,7 +134,7 @@ func registerConnections(t *transport.RouteTable, h *handlers) {
 	transport.HandleSlow(t, "GET "+consentCallback, auth.Write, http.StatusFound, h.consents.finish).Failed = h.consents.failed
 
 	transport.Handle(t, "GET /v1/oauth-apps", auth.Admin, http.StatusOK, h.oauthApps.list)
-	transport.Handle(t, "POST /v1/oauth-apps", auth.Admin, http.StatusCreated, h.oauthApps.create)
+	transport.HandlePrepared(t, "POST /v1/oauth-apps", auth.Admin, http.StatusCreated, h.oauthApps.prepareCreate, h.oauthApps.create)
 	transport.Handle(t, "GET /v1/oauth-apps/{id}", auth.Admin, http.StatusOK, h.oauthApps.get)
 	transport.Handle(t, "DELETE /v1/oauth-apps/{id}", auth.Admin, http.StatusNoContent, h.oauthApps.remove)
 }
@@ -142,14 +142,14 @@ func registerConnections(t *transport.RouteTable, h *handlers) {
 // registerTables adds the routes of what is kept between runs: tables and keys.
 func registerTables(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/tables", auth.Read, http.StatusOK, h.tables.list)
-	transport.Handle(t, "POST /v1/tables", auth.Write, http.StatusCreated, h.tables.create)
+	transport.HandleWrite(t, "POST /v1/tables", auth.Write, http.StatusCreated, h.tables.create)
 	transport.Handle(t, "GET /v1/tables/{id}", auth.Read, http.StatusOK, h.tables.get)
 	transport.Handle(t, "PATCH /v1/tables/{id}", auth.Write, http.StatusOK, h.tables.update)
 	transport.Handle(t, "DELETE /v1/tables/{id}", auth.Write, http.StatusNoContent, h.tables.remove)
 	transport.Handle(t, "GET /v1/tables/{id}/rows", auth.Read, http.StatusOK, h.tables.listRows)
-	transport.Handle(t, "POST /v1/tables/{id}/rows", auth.Write, http.StatusCreated, h.tables.createRow)
+	transport.HandleWrite(t, "POST /v1/tables/{id}/rows", auth.Write, http.StatusCreated, h.tables.createRow)
 	transport.Handle(t, "PUT /v1/tables/{id}/rows", auth.Write, http.StatusOK, h.tables.upsertRow)
-	transport.HandlePrepared(t, "POST /v1/tables/{id}/import", auth.Write, http.StatusOK, h.tables.importRows)
+	transport.HandlePrepared(t, "POST /v1/tables/{id}/import", auth.Write, http.StatusOK, h.tables.prepareRows, h.tables.importRows)
 	transport.Handle(t, "GET /v1/tables/{id}/export", auth.Read, http.StatusOK, h.tables.exportRows)
 	transport.Handle(t, "GET /v1/tables/{id}/rows/{row_id}", auth.Read, http.StatusOK, h.tables.getRow)
 	transport.Handle(t, "PATCH /v1/tables/{id}/rows/{row_id}", auth.Write, http.StatusOK, h.tables.updateRow)
@@ -178,16 +178,16 @@ func registerFiles(t *transport.RouteTable, h *handlers) {
 // registerWebhooks adds the routes of events, webhooks and deliveries.
 func registerWebhooks(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, h.webhooks.list)
-	transport.Handle(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, h.webhooks.create)
+	transport.HandleWrite(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, h.webhooks.create)
 	transport.Handle(t, "GET /v1/webhooks/{id}", auth.Read, http.StatusOK, h.webhooks.get)
 	transport.Handle(t, "PATCH /v1/webhooks/{id}", auth.Write, http.StatusOK, h.webhooks.update)
 	transport.Handle(t, "DELETE /v1/webhooks/{id}", auth.Write, http.StatusNoContent, h.webhooks.remove)
-	transport.Handle(t, "POST /v1/webhooks/{id}/rotate-secret", auth.Write, http.StatusOK, h.webhooks.rotateSecret)
-	transport.Handle(t, "POST /v1/webhooks/{id}/test", auth.Write, http.StatusAccepted, h.webhooks.test)
+	transport.HandleWrite(t, "POST /v1/webhooks/{id}/rotate-secret", auth.Write, http.StatusOK, h.webhooks.rotateSecret)
+	transport.HandleWrite(t, "POST /v1/webhooks/{id}/test", auth.Write, http.StatusAccepted, h.webhooks.test)
 	transport.Handle(t, "GET /v1/webhooks/{id}/deliveries", auth.Read, http.StatusOK, h.webhooks.listDeliveries)
-	transport.Handle(t, "POST /v1/webhooks/{id}/redeliver", auth.Write, http.StatusOK, h.webhooks.redeliverRange)
+	transport.HandleWrite(t, "POST /v1/webhooks/{id}/redeliver", auth.Write, http.StatusOK, h.webhooks.redeliverRange)
 	transport.Handle(t, "GET /v1/deliveries/{id}", auth.Read, http.StatusOK, h.webhooks.getDelivery)
-	transport.Handle(t, "POST /v1/deliveries/{id}/redeliver", auth.Write, http.StatusCreated, h.webhooks.redeliver)
+	transport.HandleWrite(t, "POST /v1/deliveries/{id}/redeliver", auth.Write, http.StatusCreated, h.webhooks.redeliver)
 	transport.Handle(t, "GET /v1/events", auth.Read, http.StatusOK, h.events.list)
 	transport.Handle(t, "GET /v1/events/stream", auth.Read, http.StatusOK, h.events.follow)
 }
@@ -200,7 +200,7 @@ func registerAccounts(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "PATCH /v1/members/{id}", auth.Admin, http.StatusOK, h.members.update)
 	transport.Handle(t, "DELETE /v1/members/{id}", auth.Admin, http.StatusNoContent, h.members.remove)
 	transport.Handle(t, "GET /v1/invitations", auth.Admin, http.StatusOK, h.members.listInvitations)
-	transport.Handle(t, "POST /v1/invitations", auth.Admin, http.StatusCreated, h.members.invite)
+	transport.HandleWrite(t, "POST /v1/invitations", auth.Admin, http.StatusCreated, h.members.invite)
 	transport.Handle(t, "GET /v1/invitations/{id}", auth.Admin, http.StatusOK, h.members.getInvitation)
 	transport.Handle(t, "DELETE /v1/invitations/{id}", auth.Admin, http.StatusNoContent, h.members.revokeInvitation)
 

@@ -10,23 +10,29 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // runStarts responds to requests that start a run, which can wait for its end.
 type runStarts struct{ runs *run.Service }
 
+// preparedStart is a run to start, and how long the response waits for its end.
+type preparedStart struct {
+	*run.Prepared
+	wait      time.Duration
+	wantsWait bool
+}
+
 // commit starts a prepared run and responds with it.
-func (h runStarts) commit(prepared *run.Prepared, wait time.Duration, wantsWait bool) transport.Commit {
-	return func(ctx context.Context) (*transport.Reply, error) {
-		started, committed, err := prepared.Commit(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !committed {
-			return nil, transport.ErrStale
-		}
-		return h.reply(started, wait, wantsWait), nil
+func (h runStarts) commit(ctx context.Context, tx txn.Tx, p preparedStart) (*transport.Reply, error) {
+	started, committed, err := h.runs.In(tx).Commit(ctx, p.Prepared)
+	if err != nil {
+		return nil, err
 	}
+	if !committed {
+		return nil, transport.ErrStale
+	}
+	return h.reply(started, p.wait, p.wantsWait), nil
 }
 
 // reply responds with a started run, immediately or when it has ended.

@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -77,24 +78,20 @@ type startRunRequest struct {
 	} `body:"optional"`
 }
 
-func (h *runs) start(ctx context.Context, in *startRunRequest) (transport.Commit, error) {
-	wait, wantsWait := preferredWait(in.Prefer)
-	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Files: in.Body.Files, Watch: wantsWait}
+func (h *runs) prepareStart(ctx context.Context, in *startRunRequest) (p preparedStart, err error) {
+	p.wait, p.wantsWait = preferredWait(in.Prefer)
+	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Files: in.Body.Files, Watch: p.wantsWait}
 	if in.Depth != nil { // the depth of the run that makes this request
 		if *in.Depth < 0 {
-			return nil, transport.Parameter(action.DepthHeader, "must not be negative")
+			return p, transport.Parameter(action.DepthHeader, "must not be negative")
 		}
 		wanted.Depth = min(*in.Depth, action.MaxDepth) + 1
 	}
-	var err error
 	if wanted.Draft, err = h.draft(ctx, in); err != nil {
-		return nil, err
+		return p, err
 	}
-	prepared, err := h.runs.PrepareStart(ctx, transport.Actor(ctx), wanted)
-	if err != nil {
-		return nil, err
-	}
-	return h.starts.commit(prepared, wait, wantsWait), nil
+	p.Prepared, err = h.runs.PrepareStart(ctx, transport.Actor(ctx), wanted)
+	return p, err
 }
 
 // draft returns the definition to run in place of the saved one, or nil.
@@ -171,17 +168,14 @@ func (v *retryVersion) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (h *runs) retry(ctx context.Context, in *retryRunRequest) (transport.Commit, error) {
-	wait, wantsWait := preferredWait(in.Prefer)
-	prepared, err := h.runs.PrepareRetry(ctx, transport.Actor(ctx), in.ID, run.RetryOptions{Version: run.RetryVersion(in.Body.Version), Watch: wantsWait})
-	if err != nil {
-		return nil, err
-	}
-	return h.starts.commit(prepared, wait, wantsWait), nil
+func (h *runs) prepareRetry(ctx context.Context, in *retryRunRequest) (p preparedStart, err error) {
+	p.wait, p.wantsWait = preferredWait(in.Prefer)
+	p.Prepared, err = h.runs.PrepareRetry(ctx, transport.Actor(ctx), in.ID, run.RetryOptions{Version: run.RetryVersion(in.Body.Version), Watch: p.wantsWait})
+	return p, err
 }
 
-func (h *runs) cancel(ctx context.Context, in *runRequest) (*transport.Reply, error) {
-	detail, err := h.runs.Cancel(ctx, transport.Actor(ctx), in.ID)
+func (h *runs) cancel(ctx context.Context, tx txn.Tx, in *runRequest) (*transport.Reply, error) {
+	detail, err := h.runs.In(tx).Cancel(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}

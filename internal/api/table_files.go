@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/table"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 type importRowsRequest struct {
@@ -19,19 +20,24 @@ type importBody struct {
 	Updated int `json:"updated"`
 }
 
-// importRows reads the file before the transaction that writes its rows.
-func (h *tables) importRows(ctx context.Context, in *importRowsRequest) (transport.Commit, error) {
+// preparedRows are rows to import into a table.
+type preparedRows struct {
+	tableID string
+	rows    table.Import
+}
+
+// prepareRows reads the file before the transaction that writes its rows.
+func (h *tables) prepareRows(ctx context.Context, in *importRowsRequest) (preparedRows, error) {
 	rows, err := h.tables.PrepareImport(ctx, transport.Actor(ctx), in.ID, in.Body)
+	return preparedRows{in.ID, rows}, err
+}
+
+func (h *tables) importRows(ctx context.Context, tx txn.Tx, p preparedRows) (*transport.Reply, error) {
+	done, err := h.tables.In(tx).Import(ctx, transport.Actor(ctx), p.tableID, p.rows)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*transport.Reply, error) {
-		done, err := h.tables.Import(ctx, transport.Actor(ctx), in.ID, rows)
-		if err != nil {
-			return nil, err
-		}
-		return transport.OK(importBody{done.Created, done.Updated}), nil
-	}, nil
+	return transport.OK(importBody{done.Created, done.Updated}), nil
 }
 
 func (h *tables) exportRows(ctx context.Context, in *tableRequest) (*transport.Reply, error) {

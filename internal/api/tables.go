@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/table"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // tables serves tables and their rows.
@@ -67,7 +68,7 @@ type newColumnBody struct {
 	Indexed  bool   `json:"indexed"`
 }
 
-func (h *tables) create(ctx context.Context, in *createTableRequest) (*transport.Reply, error) {
+func (h *tables) create(ctx context.Context, tx txn.Tx, in *createTableRequest) (*transport.Reply, error) {
 	if in.Body.Name == nil {
 		return nil, fault.Field("/name", "is required")
 	}
@@ -80,7 +81,7 @@ func (h *tables) create(ctx context.Context, in *createTableRequest) (*transport
 	columns := showAll(in.Body.Columns, func(c newColumnBody) table.NewColumn {
 		return table.NewColumn{Name: c.Name, Type: table.Type(c.Type), Required: c.Required, Indexed: c.Indexed}
 	})
-	t, err := h.tables.Create(ctx, transport.Actor(ctx), *in.Body.Name, columns, key)
+	t, err := h.tables.In(tx).Create(ctx, transport.Actor(ctx), *in.Body.Name, columns, key)
 	if err != nil {
 		return nil, err
 	}
@@ -191,11 +192,11 @@ func (r *putRowRequest) check() error {
 	return nil
 }
 
-func (h *tables) createRow(ctx context.Context, in *putRowRequest) (*transport.Reply, error) {
+func (h *tables) createRow(ctx context.Context, tx txn.Tx, in *putRowRequest) (*transport.Reply, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	row, err := h.tables.Insert(ctx, transport.Actor(ctx), in.ID, in.Body.Values)
+	row, err := h.tables.In(tx).Insert(ctx, transport.Actor(ctx), in.ID, in.Body.Values)
 	if err != nil {
 		return nil, err
 	}

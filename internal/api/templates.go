@@ -122,19 +122,19 @@ type useTemplateRequest struct {
 	} `body:"optional"`
 }
 
-// use creates a draft from a template with values for its inputs.
-func (h *templates) use(ctx context.Context, in *useTemplateRequest) (transport.Commit, error) {
+// prepareUse prepares a draft from a template, with values for its inputs.
+func (h *templates) prepareUse(ctx context.Context, in *useTemplateRequest) (workflow.Prepared, error) {
 	t, err := findTemplate(in.Template)
 	if err != nil {
-		return nil, err
+		return workflow.Prepared{}, err
 	}
 	filled, err := t.Fill(in.Body.Name, in.Body.Inputs)
 	if err != nil {
-		return nil, err
+		return workflow.Prepared{}, err
 	}
-	create, err := h.workflows.PrepareImport(ctx, transport.Actor(ctx), filled.Workflow)
+	prepared, err := h.workflows.PrepareImport(ctx, transport.Actor(ctx), filled.Workflow)
 	if err != nil {
-		return nil, filled.Locate(err)
+		err = filled.Locate(err)
 	}
-	return commitWorkflow(create, showNewWorkflow), nil
+	return prepared, err
 }

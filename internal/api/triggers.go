@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/transport"
 	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // triggers serves the triggers of workflows.
@@ -125,18 +126,15 @@ type testTriggerRequest struct {
 	} `body:"optional"`
 }
 
-func (h *triggers) test(ctx context.Context, in *testTriggerRequest) (transport.Commit, error) {
+func (h *triggers) prepareTest(ctx context.Context, in *testTriggerRequest) (p preparedStart, err error) {
 	for name, raw := range map[string]json.RawMessage{"headers": in.Body.Headers, "query": in.Body.Query} {
 		if raw != nil && raw[0] != '{' {
-			return nil, fault.Field("/"+name, "must be an object")
+			return p, fault.Field("/"+name, "must be an object")
 		}
 	}
-	wait, wantsWait := preferredWait(in.Prefer)
-	prepared, err := h.triggers.PrepareTest(ctx, transport.Actor(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), wantsWait)
-	if err != nil {
-		return nil, err
-	}
-	return h.starts.commit(prepared, wait, wantsWait), nil
+	p.wait, p.wantsWait = preferredWait(in.Prefer)
+	p.Prepared, err = h.triggers.PrepareTest(ctx, transport.Actor(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), p.wantsWait)
+	return p, err
 }
 
 type triggerRequest struct {
@@ -144,8 +142,12 @@ type triggerRequest struct {
 	TriggerID string `path:"trigger_id"`
 }
 
-func (h *triggers) rotate(ctx context.Context, in *triggerRequest) (*transport.Reply, error) {
-	t, err := h.triggers.Rotate(ctx, transport.Actor(ctx), in.ID, in.TriggerID)
+func (h *triggers) prepareRotate(ctx context.Context, in *triggerRequest) (trigger.Rotation, error) {
+	return h.triggers.PrepareRotate(ctx, transport.Actor(ctx), in.ID, in.TriggerID)
+}
+
+func (h *triggers) rotate(ctx context.Context, tx txn.Tx, r trigger.Rotation) (*transport.Reply, error) {
+	t, err := h.triggers.In(tx).Rotate(ctx, transport.Actor(ctx), r)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
@@ -54,7 +55,7 @@ type createWebhookRequest struct {
 	} `body:"required"`
 }
 
-func (h *webhooks) create(ctx context.Context, in *createWebhookRequest) (*transport.Reply, error) {
+func (h *webhooks) create(ctx context.Context, tx txn.Tx, in *createWebhookRequest) (*transport.Reply, error) {
 	body := in.Body
 	switch {
 	case body.URL == nil:
@@ -68,7 +69,7 @@ func (h *webhooks) create(ctx context.Context, in *createWebhookRequest) (*trans
 	if body.WorkflowID != nil {
 		wanted.WorkflowID = *body.WorkflowID
 	}
-	w, secret, err := h.webhooks.Create(ctx, transport.Actor(ctx), wanted)
+	w, secret, err := h.webhooks.In(tx).Create(ctx, transport.Actor(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +121,8 @@ func (h *webhooks) update(ctx context.Context, in *updateWebhookRequest) (*trans
 	return transport.OK(showWebhook(w)), nil
 }
 
-func (h *webhooks) rotateSecret(ctx context.Context, in *webhookRequest) (*transport.Reply, error) {
-	w, secret, err := h.webhooks.RotateSecret(ctx, transport.Actor(ctx), in.ID)
+func (h *webhooks) rotateSecret(ctx context.Context, tx txn.Tx, in *webhookRequest) (*transport.Reply, error) {
+	w, secret, err := h.webhooks.In(tx).RotateSecret(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}

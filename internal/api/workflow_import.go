@@ -24,17 +24,14 @@ type workflowImport struct {
 	UpdatedAt   string           `json:"updated_at"`
 }
 
-func (h *workflows) importNew(ctx context.Context, in *importWorkflowRequest) (transport.Commit, error) {
+func (h *workflows) prepareImport(ctx context.Context, in *importWorkflowRequest) (workflow.Prepared, error) {
 	patch, err := in.Body.fullPatch()
 	if err != nil {
-		return nil, err
+		return workflow.Prepared{}, err
 	}
-	create, err := h.workflows.PrepareImport(ctx, transport.Actor(ctx), workflow.Import{Patch: patch, DefaultName: in.Name, AllowStale: in.Body.SourceStale})
+	prepared, err := h.workflows.PrepareImport(ctx, transport.Actor(ctx), workflow.Import{Patch: patch, DefaultName: in.Name, AllowStale: in.Body.SourceStale})
 	if err != nil && !in.Body.SourceStale { // positions in a stale text would be wrong
 		err = in.Body.locate(patch, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return commitWorkflow(create, showNewWorkflow), nil
+	return prepared, err
 }

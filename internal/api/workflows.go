@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/strictyaml"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -111,7 +112,7 @@ type createWorkflowRequest struct {
 	} `body:"required"`
 }
 
-func (h *workflows) create(ctx context.Context, in *createWorkflowRequest) (*transport.Reply, error) {
+func (h *workflows) create(ctx context.Context, tx txn.Tx, in *createWorkflowRequest) (*transport.Reply, error) {
 	switch {
 	case in.Body.Steps != nil:
 		return nil, fault.Field("/steps", "a workflow starts without steps; add them with PATCH /v1/workflows/{id}")
@@ -120,7 +121,7 @@ func (h *workflows) create(ctx context.Context, in *createWorkflowRequest) (*tra
 	case in.Body.Name == nil:
 		return nil, fault.Field("/name", "is required")
 	}
-	w, err := h.workflows.Create(ctx, transport.Actor(ctx), workflow.New{Name: *in.Body.Name, Description: in.Body.Description})
+	w, err := h.workflows.In(tx).Create(ctx, transport.Actor(ctx), workflow.New{Name: *in.Body.Name, Description: in.Body.Description})
 	if err != nil {
 		return nil, err
 	}
@@ -273,29 +274,37 @@ type restoreVersionRequest struct {
 	IfMatch string `header:"If-Match"`
 }
 
-func (h *workflows) restoreVersion(ctx context.Context, in *restoreVersionRequest) (transport.Commit, error) {
+func (h *workflows) prepareRestore(ctx context.Context, in *restoreVersionRequest) (workflow.Prepared, error) {
 	if in.N < 1 {
-		return nil, transport.Parameter("n", "must be a positive whole number")
+		return workflow.Prepared{}, transport.Parameter("n", "must be a positive whole number")
 	}
-	restore, err := h.workflows.PrepareRestore(ctx, transport.Actor(ctx), in.ID, in.N, etag.ParseMatch(in.IfMatch))
+	return h.workflows.PrepareRestore(ctx, transport.Actor(ctx), in.ID, in.N, etag.ParseMatch(in.IfMatch))
+}
+
+// restore writes the restored version and responds with the workflow.
+func (h *workflows) restore(ctx context.Context, tx txn.Tx, p workflow.Prepared) (*transport.Reply, error) {
+	w, err := h.commit(ctx, tx, p)
 	if err != nil {
 		return nil, err
 	}
-	return commitWorkflow(restore, showWorkflow), nil
+	return showWorkflow(w), nil
 }
 
-// commitWorkflow writes a prepared workflow and responds with it.
-func commitWorkflow(write workflow.Commit, show func(workflow.Workflow) *transport.Reply) transport.Commit {
-	return func(ctx context.Context) (*transport.Reply, error) {
-		w, committed, err := write(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !committed {
-			return nil, transport.ErrStale
-		}
-		return show(w), nil
+// insert creates a prepared workflow and responds with it.
+func (h *workflows) insert(ctx context.Context, tx txn.Tx, p workflow.Prepared) (*transport.Reply, error) {
+	w, err := h.commit(ctx, tx, p)
+	if err != nil {
+		return nil, err
 	}
+	return showNewWorkflow(w), nil
+}
+
+func (h *workflows) commit(ctx context.Context, tx txn.Tx, p workflow.Prepared) (workflow.Workflow, error) {
+	w, committed, err := h.workflows.In(tx).Commit(ctx, p)
+	if err == nil && !committed {
+		err = transport.ErrStale
+	}
+	return w, err
 }
 
 // showNewWorkflow responds with a workflow that was created.

@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/transport"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // workspaces serves workspaces.
@@ -42,7 +43,7 @@ type createWorkspaceRequest struct {
 	} `body:"required"`
 }
 
-func (h *workspaces) create(ctx context.Context, in *createWorkspaceRequest) (*transport.Reply, error) {
+func (h *workspaces) create(ctx context.Context, tx txn.Tx, in *createWorkspaceRequest) (*transport.Reply, error) {
 	switch {
 	case in.Body.Name == nil:
 		return nil, fault.Field("/name", "is required")
@@ -53,7 +54,7 @@ func (h *workspaces) create(ctx context.Context, in *createWorkspaceRequest) (*t
 	if in.Body.Plan != nil {
 		wanted.Plan = *in.Body.Plan
 	}
-	w, key, err := h.auth.CreateWorkspace(ctx, transport.Actor(ctx), wanted)
+	w, key, err := h.auth.In(tx).CreateWorkspace(ctx, transport.Actor(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}

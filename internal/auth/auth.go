@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
@@ -81,6 +82,8 @@ func (a Actor) AuditEntry(action, targetType, targetID string, details map[strin
 // Store persists workspaces and keys. Each method is one transaction. A pointer
 // result is nil if there is no such row.
 type Store interface {
+	// In returns the store as a part of a transaction.
+	In(tx txn.Tx) Store
 	// Install inserts the first workspace if there is none.
 	Install(ctx context.Context, in Installation) (installed bool, err error)
 	// InsertWorkspace also makes the user with ownerID its owner, unless it is "".
@@ -127,4 +130,11 @@ type Service struct {
 // NewService returns a service that uses the given store and vault.
 func NewService(store Store, vault Sealer) *Service {
 	return &Service{store: store, vault: vault, cache: newKeyCache()}
+}
+
+// In returns the service as a part of a transaction.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.store = s.store.In(tx)
+	return &bound
 }

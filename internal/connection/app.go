@@ -84,51 +84,53 @@ type NewApp struct {
 	Shared       bool
 }
 
-// PutApp creates an OAuth app, or replaces the one for the same service. Connections
-// that exist keep the app that they were made with until they are reconnected.
-func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app App, isNew bool, err error) {
+// PrepareApp prepares an OAuth app.
+func (s *Service) PrepareApp(ctx context.Context, actor auth.Actor, in NewApp) (SealedApp, error) {
 	service, err := s.integration(ctx, actor.Workspace.ID, in.Integration)
 	if err != nil {
-		return App{}, false, err
+		return SealedApp{}, err
 	}
 	way, err := consentWay(service, in.Auth)
 	if err != nil {
-		return App{}, false, err
+		return SealedApp{}, err
 	}
 	id, secret := strings.TrimSpace(in.ClientID), strings.TrimSpace(in.ClientSecret)
 	switch {
 	case id == "":
-		return App{}, false, fault.Field("/client_id", "is required: %s shows it where the app is registered", service.Name)
+		return SealedApp{}, fault.Field("/client_id", "is required: %s shows it where the app is registered", service.Name)
 	case secret == "":
-		return App{}, false, fault.Field("/client_secret", "is required: %s shows it where the app is registered", service.Name)
+		return SealedApp{}, fault.Field("/client_secret", "is required: %s shows it where the app is registered", service.Name)
 	case utf8.RuneCountInString(secret) < mask.MinLength:
-		return App{}, false, fault.Field("/client_secret", "must have at least %d characters", mask.MinLength)
+		return SealedApp{}, fault.Field("/client_secret", "must have at least %d characters", mask.MinLength)
 	case len(id) > maxCredential || len(secret) > maxCredential:
-		return App{}, false, fault.Field("/client_secret", "must have at most %d bytes", maxCredential)
+		return SealedApp{}, fault.Field("/client_secret", "must have at most %d bytes", maxCredential)
 	case in.Shared && service.Use() != "":
-		return App{}, false, fault.Field("/shared", "must be false: no other workspace has the integration")
+		return SealedApp{}, fault.Field("/shared", "must be false: no other workspace has the integration")
 	case in.Shared && !actor.Workspace.First:
-		return App{}, false, fault.Field("/shared", "only the first workspace of the installation can share its apps")
+		return SealedApp{}, fault.Field("/shared", "only the first workspace of the installation can share its apps")
 	}
 	fields, secretFields, err := appFields(service, way, in.Fields)
 	if err != nil {
-		return App{}, false, err
+		return SealedApp{}, err
 	}
 	now := clock.Now()
-	app = App{
+	app := App{
 		ID: uid.New(uid.OAuthApp), WorkspaceID: actor.Workspace.ID, Integration: service.ConnectedAs(), Auth: way.ID, ClientID: id, Fields: fields, Shared: in.Shared,
 		CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
 	}
 	plain, err := json.Marshal(appSecrets{secret, secretFields, service.Use()}) //nolint:gosec // it is sealed
 	if err != nil {
-		return App{}, false, err
+		return SealedApp{}, err
 	}
 	sealed, err := s.vault.Seal(ctx, appRef(app), plain)
-	if err != nil {
-		return App{}, false, err
-	}
+	return SealedApp{app, sealed}, err
+}
+
+// PutApp creates a prepared OAuth app, or replaces the one for the same service. Connections
+// that exist keep the app that they were made with until they are reconnected.
+func (s *Service) PutApp(ctx context.Context, actor auth.Actor, app SealedApp) (stored App, isNew bool, err error) {
 	details := map[string]any{"integration": app.Integration}
-	return s.apps.PutApp(ctx, SealedApp{app, sealed},
+	return s.apps.PutApp(ctx, app,
 		actor.AuditEntry("oauth_app.created", "oauth_app", app.ID, details), actor.AuditEntry("oauth_app.updated", "oauth_app", app.ID, details))
 }
 

@@ -82,7 +82,7 @@ connection:
 	}
 	shops := connection.NewService(in.store.Connections, in.vault, in.client, catalog, "node_1", slog.New(slog.DiscardHandler))
 	put := func(fields map[string]string) (connection.App, error) {
-		app, _, err := shops.PutApp(t.Context(), in.owner, connection.NewApp{Integration: "shop", ClientID: "c", ClientSecret: "s3cret", Fields: fields})
+		app, _, err := putApp(t.Context(), shops, in.owner, connection.NewApp{Integration: "shop", ClientID: "c", ClientSecret: "s3cret", Fields: fields})
 		return app, err
 	}
 	_, err = put(map[string]string{"signing_secret": "s3cret-too", "other": "x"})

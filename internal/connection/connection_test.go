@@ -63,6 +63,32 @@ func newInstallation(t *testing.T) *installation {
 	return in
 }
 
+// Create prepares and creates a connection.
+func (in *installation) Create(ctx context.Context, actor auth.Actor, wanted connection.New) (connection.Connection, error) {
+	return create(ctx, in.Service, actor, wanted)
+}
+
+func create(ctx context.Context, s *connection.Service, actor auth.Actor, wanted connection.New) (connection.Connection, error) {
+	prepared, err := s.PrepareCreate(ctx, actor, wanted)
+	if err != nil {
+		return connection.Connection{}, err
+	}
+	return s.Create(ctx, actor, prepared)
+}
+
+// PutApp prepares and creates or replaces an OAuth app.
+func (in *installation) PutApp(ctx context.Context, actor auth.Actor, wanted connection.NewApp) (connection.App, bool, error) {
+	return putApp(ctx, in.Service, actor, wanted)
+}
+
+func putApp(ctx context.Context, s *connection.Service, actor auth.Actor, wanted connection.NewApp) (connection.App, bool, error) {
+	prepared, err := s.PrepareApp(ctx, actor, wanted)
+	if err != nil {
+		return connection.App{}, false, err
+	}
+	return s.PutApp(ctx, actor, prepared)
+}
+
 func (in *installation) node(id string) *connection.Service {
 	in.t.Helper()
 	catalog, err := integration.Builtin()

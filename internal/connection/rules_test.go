@@ -48,7 +48,7 @@ connection:
 	in := newInstallation(t)
 	for status, want := range map[int]string{200: "", 202: "not now", 404: "", 405: "", 410: "responded with 410", 401: "responded with 401"} {
 		service := connection.NewService(in.store.Connections, in.vault, statusOnly(status), catalog, "node_1", slog.New(slog.DiscardHandler))
-		made, err := service.Create(t.Context(), in.owner, connection.New{
+		made, err := create(t.Context(), service, in.owner, connection.New{
 			Name: fmt.Sprintf("shop-%d", status), Integration: "shop", Auth: integration.Bearer, Fields: map[string]string{"token": "the-token-of-the-shop"},
 		})
 		if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
 )
@@ -36,6 +37,7 @@ type Vault interface {
 
 // Service implements the operations on connections.
 type Service struct {
+	stores       Stores // all of those below
 	store        Store
 	vault        Vault
 	client       Client
@@ -47,18 +49,23 @@ type Service struct {
 	audit        Recorder
 	fileApps     map[appKey]InstalledApp // of the operator
 	node         string                  // this one
-	renewals     singleflight.Group      // by connection id
-	renewing     sync.WaitGroup
-	storing      sync.Map           // ids of connections whose renewal waits for the store
-	kept         sync.Map           // ids of connections whose new token is not stored yet
-	accepted     sync.Map           // consents on other devices that are not stored yet: *acceptedDevice
-	life         context.Context    // ends when the process stops
-	end          context.CancelFunc // ends life
-	failed       pauses             // after a renewal that failed for now
-	rejected     pauses             // after a new token was rejected: a service may respond with 401 to whatever it does not allow
-	log          *slog.Logger
 	masks        *mask.Cache
-	recent       recentMasks
+	log          *slog.Logger
+	*inUse
+}
+
+// inUse is what this process knows of the connections that it uses.
+type inUse struct {
+	renewals singleflight.Group // by connection id
+	renewing sync.WaitGroup
+	storing  sync.Map           // ids of connections whose renewal waits for the store
+	kept     sync.Map           // ids of connections whose new token is not stored yet
+	accepted sync.Map           // consents on other devices that are not stored yet: *acceptedDevice
+	life     context.Context    // ends when the process stops
+	end      context.CancelFunc // ends life
+	failed   pauses             // after a renewal that failed for now
+	rejected pauses             // after a new token was rejected: a service may respond with 401 to whatever it does not allow
+	recent   recentMasks
 
 	mu   sync.Mutex
 	used map[string]time.Time // since the last flush
@@ -66,6 +73,8 @@ type Service struct {
 
 // Stores is everything that a Service stores.
 type Stores interface {
+	// In returns the stores as a part of a transaction.
+	In(tx txn.Tx) Stores
 	Store
 	AppStore
 	ConsentStore
@@ -77,12 +86,24 @@ type Stores interface {
 // tests of connections, on behalf of a node.
 func NewService(store Stores, vault Vault, client Client, integrations *integration.Catalog, node string, log *slog.Logger) *Service {
 	life, end := context.WithCancel(context.Background())
-	return &Service{
-		life: life, end: end,
-		store: store, apps: store, consents: store, ending: store, audit: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
+	s := &Service{vault: vault, client: client, integrations: integrations, node: node, masks: mask.NewCache(maskMemory), log: log, inUse: &inUse{
+		life: life, end: end, used: map[string]time.Time{}, recent: recentMasks{last: map[recentKey]recentMask{}},
 		failed: pauses{first: time.Second, longest: time.Minute}, rejected: pauses{first: time.Minute, longest: time.Minute},
-		masks: mask.NewCache(maskMemory), recent: recentMasks{last: map[recentKey]recentMask{}},
-	}
+	}}
+	s.setStores(store)
+	return s
+}
+
+func (s *Service) setStores(store Stores) {
+	s.stores, s.store, s.apps, s.consents, s.ending, s.audit = store, store, store, store, store, store
+}
+
+// In returns the service as a part of a transaction. It still reads integrations of the
+// workspace on its own.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.setStores(s.stores.In(tx))
+	return &bound
 }
 
 // New is the input for creating a connection.
@@ -116,8 +137,8 @@ func (s *Service) forService(in New) New {
 	return in
 }
 
-// Create creates a connection of a kind that needs no consent.
-func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Connection, error) {
+// PrepareCreate prepares a connection of a kind that needs no consent.
+func (s *Service) PrepareCreate(ctx context.Context, actor auth.Actor, in New) (Sealed, error) {
 	in = s.forService(in)
 	now := clock.Now()
 	c := &opened{Connection: Connection{
@@ -125,22 +146,23 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Connect
 		Auth: in.Auth, Access: Everyone, Status: Untested, Epoch: 1, CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
 	}}
 	if !namePattern.MatchString(in.Name) {
-		return Connection{}, fault.Field("/name", nameRule)
+		return Sealed{}, fault.Field("/name", nameRule)
 	}
 	if err := s.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
-		return Connection{}, err
+		return Sealed{}, err
 	}
 	if err := s.configure(ctx, c, in); err != nil {
-		return Connection{}, err
+		return Sealed{}, err
 	}
 	if c.auth.NeedsConsent() {
-		return Connection{}, fault.Field("/auth", "%s needs the consent of a person: connect it in the dashboard", c.service.Name)
+		return Sealed{}, fault.Field("/auth", "%s needs the consent of a person: connect it in the dashboard", c.service.Name)
 	}
-	sealed, err := s.seal(ctx, c)
-	if err != nil {
-		return Connection{}, err
-	}
-	return c.Connection, s.insert(ctx, actor, sealed)
+	return s.seal(ctx, c)
+}
+
+// Create creates a prepared connection.
+func (s *Service) Create(ctx context.Context, actor auth.Actor, c Sealed) (Connection, error) {
+	return c.Connection, s.insert(ctx, actor, c)
 }
 
 // insert stores a new connection.

@@ -118,7 +118,7 @@ func TestEveryWayToConnect(t *testing.T) {
 				case way.Kind == integration.OAuth2 && fields["client_secret"] == "":
 					t.Fatal("there is no field for the client")
 				default:
-					if _, err := node.Create(t.Context(), in.owner, wanted); err != nil {
+					if _, err := create(t.Context(), node, in.owner, wanted); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -183,7 +183,7 @@ func consentTo(t *testing.T, in *installation, node *connection.Service, service
 	for _, f := range way.AppFields {
 		app.Fields[f.Name] = cmp.Or(f.Default, f.Example, "s3cret-"+f.Name)
 	}
-	if _, _, err := node.PutApp(t.Context(), in.owner, app); err != nil {
+	if _, _, err := putApp(t.Context(), node, in.owner, app); err != nil {
 		t.Fatal(err)
 	}
 	address, err := node.Connect(t.Context(), in.owner, wanted, redirect)

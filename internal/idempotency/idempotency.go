@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
@@ -51,7 +52,7 @@ type Store interface {
 	// WithIdempotencyKey returns the existing record, if there is one that has not
 	// expired. Otherwise it calls effect and commits its writes and the record,
 	// with the sealed response, in one transaction.
-	WithIdempotencyKey(ctx context.Context, record Record, now time.Time, effect func(context.Context) (sealed []byte, err error)) (*Record, error)
+	WithIdempotencyKey(ctx context.Context, record Record, now time.Time, effect func(context.Context, txn.Tx) (sealed []byte, err error)) (*Record, error)
 }
 
 // Vault encrypts saved responses, since some contain secrets that are shown only
@@ -96,15 +97,15 @@ func (s *Service) Find(ctx context.Context, actor auth.Actor, req Request) (*Res
 // request was made before, Do returns the saved response and true instead. It does
 // not save an error of the effect. The effect must be quick: other writers wait
 // for it.
-func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect func(context.Context) (Response, error)) (Response, bool, error) {
+func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect func(context.Context, txn.Tx) (Response, error)) (Response, bool, error) {
 	record, err := s.newRecord(ctx, actor, req)
 	if err != nil {
 		return Response{}, false, err
 	}
 	var answer Response
-	earlier, err := s.store.WithIdempotencyKey(ctx, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
+	earlier, err := s.store.WithIdempotencyKey(ctx, record, clock.Now(), func(ctx context.Context, tx txn.Tx) ([]byte, error) {
 		var err error
-		if answer, err = effect(ctx); err != nil {
+		if answer, err = effect(ctx, tx); err != nil {
 			return nil, err
 		}
 		return s.seal(ctx, record, answer)

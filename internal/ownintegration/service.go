@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/lru"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // cachedBytes is how long the texts of the manifests are together whose compiled form is
@@ -48,6 +49,13 @@ func (s *Service) Parse(actor auth.Actor, text string) (Own, error) {
 	return Own{Integration: one, Manifest: Manifest{
 		WorkspaceID: actor.Workspace.ID, ID: one.ID, Text: text, Digest: one.Digest(), UpdatedAt: clock.Now(), UpdatedBy: actor.Name(),
 	}}, nil
+}
+
+// In returns the service as a part of a transaction.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.store = s.store.In(tx)
+	return &bound
 }
 
 // Create adds an integration.

@@ -38,7 +38,7 @@ func (s *Service) StartChild(ctx context.Context, c Child) (string, error) {
 		ID: id, WorkspaceID: c.WorkspaceID, WorkflowID: c.WorkflowID,
 		Trigger: Trigger{Type: SubRun, ID: c.Parent.RunID, Payload: c.Payload, Files: c.Files}, Parent: &c.Parent, Depth: c.Depth,
 	}}
-	_, err := start(ctx, func() (*Prepared, error) { return s.prepared(ctx, child, false) })
+	_, err := s.startPrepared(ctx, func() (*Prepared, error) { return s.prepared(ctx, child, false) })
 	if errors.Is(err, ErrStarted) {
 		err = nil
 	}

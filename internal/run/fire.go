@@ -75,7 +75,7 @@ func (s *Service) Fire(ctx context.Context, f Firing) (Started, error) {
 		return Started{}, tooDeep()
 	}
 	r := Run{WorkspaceID: f.WorkspaceID, WorkflowID: f.WorkflowID, Trigger: f.Trigger, Depth: f.Depth}
-	return start(ctx, func() (*Prepared, error) {
+	return s.startPrepared(ctx, func() (*Prepared, error) {
 		return s.prepared(ctx, Start{Run: r, Files: f.Files, Fire: &f.Fire}, f.Watch)
 	})
 }

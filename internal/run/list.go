@@ -101,6 +101,8 @@ type StepDetail struct {
 
 // Lists are the paginated queries of the store.
 type Lists interface {
+	// Runs lists the runs of a workflow, newest first.
+	Runs(ctx context.Context, workspaceID, workflowID string, status Status, page paging.Request) (paging.Page[Item], error)
 	// AllRuns lists the runs of a workspace, newest first. The number of rows examined
 	// per page is bounded, so a page may hold fewer runs than requested, or none, and
 	// still have a next one.
@@ -108,6 +110,11 @@ type Lists interface {
 	// Steps lists the steps of a run in the order in which they started, without
 	// inputs and outputs; false if the run does not exist.
 	Steps(ctx context.Context, workspaceID, runID string, filter StepFilter, page paging.Request) (paging.Page[Step], bool, error)
+	// Approvals lists the steps that wait for a decision.
+	Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Approval], error)
+	// Logs lists the log lines of a run, or of one of its steps; false if the run
+	// does not exist.
+	Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[LogLine], bool, error)
 	// RoundSteps reads the steps in the rounds of a loop; nil if the loop does not
 	// exist.
 	RoundSteps(ctx context.Context, workspaceID, runID, block string) (*RoundSteps, error)

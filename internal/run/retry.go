@@ -62,7 +62,7 @@ func (s *Service) PrepareRetry(ctx context.Context, actor auth.Actor, id string,
 
 // Retry prepares and starts a retry.
 func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, in RetryOptions) (Started, error) {
-	return start(ctx, func() (*Prepared, error) { return s.PrepareRetry(ctx, actor, id, in) })
+	return s.startPrepared(ctx, func() (*Prepared, error) { return s.PrepareRetry(ctx, actor, id, in) })
 }
 
 // pinRetry makes a start execute the version that the run executed.

@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/pubsub"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -35,6 +36,8 @@ type Cancellation struct {
 // Store stores runs. Each method is one transaction; a pointer result is nil if
 // the row does not exist.
 type Store interface {
+	// In returns the store as a part of a transaction.
+	In(tx txn.Tx) Store
 	Lists
 	Definitions
 	// StartRun writes the run unless the revision of the workflow or the plan of the
@@ -48,16 +51,11 @@ type Store interface {
 	// nothing. It returns nil if the workflow has another revision.
 	StartRuns(ctx context.Context, s Starts) (started []string, err error)
 	Run(ctx context.Context, workspaceID, id string) (*Detail, error)
-	Runs(ctx context.Context, workspaceID, workflowID string, status Status, page paging.Request) (paging.Page[Item], error)
 	// CancelRun cancels the run, its open steps and the runs that it waits for, if it
 	// is still running.
 	CancelRun(ctx context.Context, c Cancellation) (cancelled bool, err error)
 	// AnswerStep stores the answer to a step that waits for one.
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
-	Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Approval], error)
-	// Logs lists the log lines of a run, or of one of its steps; false if the run
-	// does not exist.
-	Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[LogLine], bool, error)
 	RunProgress(ctx context.Context, workspaceID, id string) (*Progress, error)
 	// RunChanges reads the first changes of a run after a position.
 	RunChanges(ctx context.Context, workspaceID, id string, after Position, limit int) (*Changes, error)
@@ -127,6 +125,13 @@ func NewService(store Store, programs Programs, completions CompletionSource, qu
 		store: store, programs: programs, completions: completions, queue: queue, queued: func(string) bool { return false }, admit: func() error { return nil }, changes: changes,
 		closing: make(chan struct{}),
 	}
+}
+
+// In returns the service as a part of a transaction.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.store = s.store.In(tx)
+	return &bound
 }
 
 // QueuedInMemory sets the function that reports whether a run waits in memory to be

@@ -88,16 +88,15 @@ type Started struct {
 
 // Prepared is a run that is ready to be started.
 type Prepared struct {
-	service *Service
-	start   Start
-	watch   bool
+	start Start
+	watch bool
 }
 
-// Commit starts the run, which is durable when Commit returns or, inside a
+// Commit starts a prepared run, which is durable when Commit returns or, inside a
 // transaction, when that is committed. It returns false if the workflow has
 // changed since the run was prepared; then prepare it again.
-func (p *Prepared) Commit(ctx context.Context) (Started, bool, error) {
-	return p.service.tryStart(ctx, p.start, p.watch)
+func (s *Service) Commit(ctx context.Context, p *Prepared) (Started, bool, error) {
+	return s.tryStart(ctx, p.start, p.watch)
 }
 
 // PrepareStart prepares a run of the current version. It may compile the
@@ -120,22 +119,22 @@ func (s *Service) prepared(ctx context.Context, start Start, watch bool) (*Prepa
 	if err := s.prepare(ctx, &start); err != nil {
 		return nil, err
 	}
-	return &Prepared{service: s, start: start, watch: watch}, nil
+	return &Prepared{start: start, watch: watch}, nil
 }
 
 // Start prepares and starts a run of the current version.
 func (s *Service) Start(ctx context.Context, actor auth.Actor, in Request) (Started, error) {
-	return start(ctx, func() (*Prepared, error) { return s.PrepareStart(ctx, actor, in) })
+	return s.startPrepared(ctx, func() (*Prepared, error) { return s.PrepareStart(ctx, actor, in) })
 }
 
-// start prepares and starts a run, again if the workflow changes in between.
-func start(ctx context.Context, prepare func() (*Prepared, error)) (Started, error) {
+// startPrepared prepares and starts a run, again if the workflow changes in between.
+func (s *Service) startPrepared(ctx context.Context, prepare func() (*Prepared, error)) (Started, error) {
 	for {
 		prepared, err := prepare()
 		if err != nil {
 			return Started{}, err
 		}
-		started, committed, err := prepared.Commit(ctx)
+		started, committed, err := s.Commit(ctx, prepared)
 		if err != nil || committed {
 			return started, err
 		}

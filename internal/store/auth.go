@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Workspaces implements auth.Store and vault.Keys: workspaces and their API keys.
@@ -20,6 +21,9 @@ type Workspaces struct {
 	db *DB
 	workspaceReader
 }
+
+// In implements auth.Store.
+func (s Workspaces) In(tx txn.Tx) auth.Store { return s.db.in(tx).Workspaces }
 
 // Install implements auth.Store.
 func (s Workspaces) Install(ctx context.Context, in auth.Installation) (bool, error) {

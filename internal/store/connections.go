@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/runqueue"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Connections implements connection.Stores: connections, OAuth apps and consents.
@@ -20,6 +21,9 @@ type Connections struct {
 	workspaceReader
 	auditWriter
 }
+
+// In implements connection.Stores.
+func (s Connections) In(tx txn.Tx) connection.Stores { return s.db.in(tx).Connections }
 
 var connectionRows = mapTable("connections", "id", func(c *connection.Connection) []any {
 	return []any{

@@ -9,10 +9,14 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/table"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Tables implements table.Store.
 type Tables struct{ db *DB }
+
+// In implements table.Store.
+func (s Tables) In(tx txn.Tx) table.Store { return s.db.in(tx).Tables }
 
 var purgedTablesTable = Table{Name: "purged_tables", Key: "table_id column_id", Text: "table_id column_id"}
 

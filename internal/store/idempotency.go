@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Idempotency implements idempotency.Store.
@@ -31,7 +32,7 @@ func (s Idempotency) IdempotencyRecord(ctx context.Context, record idempotency.R
 // WithIdempotencyKey implements idempotency.Store. Transactions run one at a time
 // or block on the record's key, so the second of two requests with the same key
 // finds the record of the first.
-func (s Idempotency) WithIdempotencyKey(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context) ([]byte, error)) (*idempotency.Record, error) {
+func (s Idempotency) WithIdempotencyKey(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context, txn.Tx) ([]byte, error)) (*idempotency.Record, error) {
 	var earlier *idempotency.Record
 	err := s.db.write(ctx, func(tx *transaction) error {
 		if err := tx.Lock(database.Lock{Kind: database.LockIdempotencyKey, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
@@ -52,7 +53,7 @@ func (s Idempotency) WithIdempotencyKey(ctx context.Context, record idempotency.
 		}
 		// What the effect begins, such as a watch of its run, may outlive the
 		// transaction, so this context must not end with it.
-		sealed, err := effect(within(ctx, tx))
+		sealed, err := effect(txn.Mark(ctx), tx)
 		if err != nil {
 			return err
 		}

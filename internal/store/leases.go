@@ -54,7 +54,7 @@ func (s Leases) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 // repeated if its result was lost.
 func (s Leases) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (committed run.Committed, err error) {
 	fence := s.db.queue.Fence(lease, d)
-	if s.decisionTouchesOneRun(r, d) && !nested(ctx) {
+	if s.decisionTouchesOneRun(r, d) && s.db.tx == nil {
 		held, err := s.db.writeRun(ctx, lease.RunID, func(tx *transaction) error {
 			if err := tx.Expect(fence.Text, fence.Args...); err != nil {
 				return err

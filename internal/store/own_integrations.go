@@ -8,11 +8,15 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/ownintegration"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
 // OwnIntegrations implements ownintegration.Store.
 type OwnIntegrations struct{ db *DB }
+
+// In implements ownintegration.Store.
+func (s OwnIntegrations) In(tx txn.Tx) ownintegration.Store { return s.db.in(tx).OwnIntegrations }
 
 var manifestRows = mapTable("own_integrations", "workspace_id id", func(m *ownintegration.Manifest) []any {
 	return []any{

@@ -18,7 +18,7 @@ const maxFresh = 8 << 10
 
 // StartRun implements run.Store.
 func (s Runs) StartRun(ctx context.Context, start run.Start) (bool, error) {
-	if s.startTouchesOneRun(start) && !nested(ctx) {
+	if s.startTouchesOneRun(start) && s.db.tx == nil {
 		started, err := s.db.writeRun(ctx, start.Run.ID, func(tx *transaction) error {
 			if err := expectRef(tx, start); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Runs implements run.Store, run.LinkStore and run.PruneStore.
@@ -16,6 +17,9 @@ type Runs struct {
 	definitionReader
 	fileReader
 }
+
+// In implements run.Store.
+func (s Runs) In(tx txn.Tx) run.Store { return s.db.in(tx).Runs }
 
 var stepsTable = Table{
 	Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev checkpoint_attempt", Bytes: "state",

@@ -43,14 +43,22 @@ type DB struct {
 	notify Notify
 	queue  runqueue.Queue
 
-	subscribers  subscriberCache
-	workflowRefs workflowRefs
+	subscribers  *subscriberCache
+	workflowRefs *workflowRefs
+	// tx is the transaction that all methods are part of; nil: each is one of its own.
+	tx *transaction
 }
 
 // New returns the stores on top of a driver. Functions of notify may be nil.
 func New(driver database.Driver, notify Notify) *DB {
 	notify = notify.complete()
-	db := &DB{driver: driver, notify: notify, queue: runqueue.NewLocal(notify.Wake)}
+	db := &DB{driver: driver, notify: notify, queue: runqueue.NewLocal(notify.Wake), subscribers: &subscriberCache{}, workflowRefs: &workflowRefs{}}
+	db.open()
+	return db
+}
+
+// open creates the stores.
+func (db *DB) open() {
 	var (
 		auditLog    = auditWriter{db}
 		definitions = definitionReader{db}
@@ -78,7 +86,17 @@ func New(driver database.Driver, notify Notify) *DB {
 	db.Webhooks = Webhooks{db}
 	db.Workflows = Workflows{db, definitions, files}
 	db.Workspaces = Workspaces{db, workspaces}
-	return db
+}
+
+// in returns stores whose methods are part of the transaction. Without one it returns db.
+func (db *DB) in(tx txn.Tx) *DB {
+	if tx == nil {
+		return db
+	}
+	bound := *db
+	bound.tx = tx.(*transaction)
+	bound.open()
+	return &bound
 }
 
 // SetQueue replaces the queue of a single process.
@@ -95,6 +113,9 @@ type transaction struct {
 	audit      []audit.Record
 	after      []func()
 }
+
+// WriteTransaction implements txn.Tx.
+func (tx *transaction) WriteTransaction() {}
 
 // AfterCommit implements runqueue.Tx.
 func (tx *transaction) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
@@ -115,12 +136,12 @@ func (db *DB) ReadQueue(ctx context.Context, fn func(database.Conn) error) error
 	return db.read(ctx, fn)
 }
 
-// write runs fn in a transaction. If the context already carries one, fn joins
-// it.
+// write runs fn in a transaction.
 func (db *DB) write(ctx context.Context, fn func(*transaction) error) error {
-	if outer, ok := txn.From(ctx).(*transaction); ok {
-		return fn(outer)
+	if db.tx != nil {
+		return fn(db.tx)
 	}
+	mustNotBypass(ctx)
 	return db.commit(ctx, transaction{}, fn, db.driver.Write)
 }
 
@@ -156,36 +177,37 @@ func (db *DB) commit(ctx context.Context, initial transaction, fn func(*transact
 	return nil
 }
 
-// nested reports whether the context carries a transaction that writes would
-// join.
-func nested(ctx context.Context) bool { return txn.From(ctx) != nil }
+// mustNotBypass panics if the caller is inside a transaction that it has not passed on. Such
+// a write would wait for itself on SQLite. Such a read would not see what the transaction has
+// written, and would need a second connection while it holds one, of which all may be held.
+func mustNotBypass(ctx context.Context) {
+	if txn.Inside(ctx) {
+		panic("the store is used beside the transaction in progress")
+	}
+}
 
 // read runs fn on a consistent view. Inside a transaction, fn sees that
 // transaction's writes.
 func (db *DB) read(ctx context.Context, fn func(database.Conn) error) error {
-	if outer, ok := txn.From(ctx).(*transaction); ok {
-		return fn(outer.Conn)
+	if db.tx != nil {
+		return fn(db.tx.Conn)
 	}
+	mustNotBypass(ctx)
 	return db.driver.Read(ctx, fn)
 }
 
 // readAll runs independent queries on a consistent view.
 func (db *DB) readAll(ctx context.Context, queries func() []database.Query) error {
-	outer, ok := txn.From(ctx).(*transaction)
-	if !ok {
+	if db.tx == nil {
+		mustNotBypass(ctx)
 		return db.driver.ReadAll(ctx, queries)
 	}
 	for _, q := range queries() {
-		if err := outer.Query(q.Statement, q.Args, q.Each); err != nil {
+		if err := db.tx.Query(q.Statement, q.Args, q.Each); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// within returns a context whose nested calls join the transaction.
-func within(ctx context.Context, tx *transaction) context.Context {
-	return txn.With(ctx, tx)
 }
 
 // incrementUsage adds one to a workspace's counter, a column of workspaces, and

@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -23,6 +24,9 @@ type Triggers struct {
 	workspaceReader
 	triggerPoller
 }
+
+// In implements trigger.Store.
+func (s Triggers) In(tx txn.Tx) trigger.Store { return s.db.in(tx).Triggers }
 
 // updateTriggers updates the rows of a workflow's triggers to match its
 // definition. An unchanged trigger keeps its schedule and state; one that becomes

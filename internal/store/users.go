@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Accounts implements account.Store: users, sessions, members, invitations and sign-in links.
@@ -17,6 +18,9 @@ type Accounts struct {
 	workspaceReader
 	auditWriter
 }
+
+// In implements account.Store.
+func (s Accounts) In(tx txn.Tx) account.Store { return s.db.in(tx).Accounts }
 
 // errConditionFailed rolls a transaction back when one of its conditions does not
 // hold.

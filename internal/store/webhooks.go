@@ -10,11 +10,15 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
 // Webhooks implements webhook.Store and webhook.Outbox.
 type Webhooks struct{ db *DB }
+
+// In implements webhook.Store.
+func (s Webhooks) In(tx txn.Tx) webhook.Store { return s.db.in(tx).Webhooks }
 
 var webhookRows = mapTable("webhooks", "id", func(w *webhook.Webhook) []any {
 	return []any{

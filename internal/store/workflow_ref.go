@@ -53,7 +53,7 @@ func (s Runs) CachedWorkflowRef(ctx context.Context, workspaceID, workflowID str
 		return &ref, nil
 	}
 	ref, err := s.WorkflowRef(ctx, workspaceID, workflowID)
-	if err == nil && ref != nil && ref.State == workflow.Active && !nested(ctx) {
+	if err == nil && ref != nil && ref.State == workflow.Active && s.db.tx == nil {
 		s.db.workflowRefs.put(key, *ref)
 	}
 	return ref, err

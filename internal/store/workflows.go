@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -21,6 +22,9 @@ type Workflows struct {
 	definitionReader
 	fileReader
 }
+
+// In implements workflow.Store.
+func (s Workflows) In(tx txn.Tx) workflow.Store { return s.db.in(tx).Workflows }
 
 var workflowRows = mapTable("workflows", "id", func(w *workflow.Workflow) []any {
 	return []any{

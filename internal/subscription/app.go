@@ -181,26 +181,35 @@ type AppHook struct {
 	Setup string
 }
 
-// OfApp returns the URLs at which a service calls an app, for whoever owns it.
-func (s *Service) OfApp(ctx context.Context, app connection.App) ([]AppHook, error) {
-	operations, err := s.operations.In(ctx, app.WorkspaceID, app.Integration)
+// HooksOfApp returns the hooks of the service that can call an app with a kind of
+// authentication.
+func (s *Service) HooksOfApp(ctx context.Context, workspaceID, integrationID, auth string) ([]operation.Registration, error) {
+	operations, err := s.operations.In(ctx, workspaceID, integrationID)
 	if err != nil {
 		return nil, err
 	}
-	i, ok := operations.FindIntegration(app.Integration)
+	i, ok := operations.FindIntegration(integrationID)
 	if !ok {
 		return nil, nil
 	}
-	var out []AppHook
+	var out []operation.Registration
 	for _, hook := range i.Hooks() {
-		if hook.Scope != integration.PerApp || !canVerify(i, &hook, app.Auth) {
-			continue
+		if hook.Scope == integration.PerApp && canVerify(i, &hook, auth) {
+			out = append(out, operation.Registration{Service: i, Hook: &hook})
 		}
-		one := AppHook{Name: i.FullName(hook.Name)}
-		if one.URL, one.Setup, err = s.appSetup(ctx, &connection.InstalledApp{App: app}, operation.Registration{Service: i, Hook: &hook}); err != nil {
+	}
+	return out, nil
+}
+
+// URLsOfApp returns the URLs at which a service calls an app, for whoever owns it.
+func (s *Service) URLsOfApp(ctx context.Context, app connection.App, hooks []operation.Registration) ([]AppHook, error) {
+	out := make([]AppHook, len(hooks))
+	for i, one := range hooks {
+		url, setup, err := s.appSetup(ctx, &connection.InstalledApp{App: app}, one)
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, one)
+		out[i] = AppHook{Name: one.Service.FullName(one.Hook.Name), URL: url, Setup: setup}
 	}
 	return out, nil
 }

@@ -21,7 +21,10 @@ func newShared(t *testing.T) shared {
 	t.Helper()
 	e := newEnv(t)
 	e.reconnect("my-shop", "seller-1")
-	urls, err := subscription.NewService(e.deps).OfApp(t.Context(), e.app.App)
+	service := subscription.NewService(e.deps)
+	hooks, err := service.HooksOfApp(t.Context(), e.app.WorkspaceID, e.app.Integration, e.app.Auth)
+	e.must(err)
+	urls, err := service.URLsOfApp(t.Context(), e.app.App, hooks)
 	e.must(err)
 	e.run()
 	return shared{e, urls[0].URL}

@@ -7,6 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
@@ -15,6 +16,13 @@ type Service struct{ store Store }
 
 // NewService returns a service that uses the given store.
 func NewService(store Store) *Service { return &Service{store: store} }
+
+// In returns the service as a part of a transaction.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.store = s.store.In(tx)
+	return &bound
+}
 
 // Create creates a table. The key, which may be empty, is the name of the column
 // whose values are unique.

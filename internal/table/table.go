@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/suggest"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
@@ -151,6 +152,8 @@ type Scope struct {
 // Store persists tables. Each method is one transaction. Names are unique per
 // workspace.
 type Store interface {
+	// In returns the store as a part of a transaction.
+	In(tx txn.Tx) Store
 	Rows
 	InsertTable(ctx context.Context, t Table, atMost int, entry audit.Entry) (Outcome, error)
 	// Table finds a table by id or name. It returns nil if there is none.

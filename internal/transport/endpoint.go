@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/usage"
 )
 
@@ -65,11 +66,11 @@ func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, route matc
 			return nil, err
 		}
 	}
-	prepare, err := e.bind(req)
+	bound, err := e.bind(req)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.execute(r, e, req, req.withPositions(prepare))
+	reply, err := s.execute(r.Context(), e, req, bound)
 	if err != nil || reply.AfterCommit == nil {
 		return reply, err
 	}
@@ -78,13 +79,13 @@ func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, route matc
 
 // execute prepares and commits a request, again if its data changed in between.
 // With an Idempotency-Key it takes effect only once.
-func (s *Server) execute(r *http.Request, e *Endpoint, req *request, prepare prepare) (*Reply, error) {
-	once, err := idempotentRequest(r, e, req)
+func (s *Server) execute(ctx context.Context, e *Endpoint, req *request, bound boundRequest) (*Reply, error) {
+	once, err := idempotentRequest(e, req)
 	if err != nil {
 		return nil, err
 	}
 	if once != nil && e.prepares {
-		saved, err := s.services.Idempotency.Find(r.Context(), req.actor, *once)
+		saved, err := s.services.Idempotency.Find(ctx, req.actor, *once)
 		if err != nil {
 			return nil, err
 		}
@@ -93,20 +94,20 @@ func (s *Server) execute(r *http.Request, e *Endpoint, req *request, prepare pre
 		}
 	}
 	for {
-		commit, err := prepare(r.Context())
-		if err != nil {
-			return nil, err
+		if err := bound.prepare(ctx); err != nil {
+			return nil, req.addPositions(err)
 		}
-		response, err := s.commit(r.Context(), e, req.actor, once, commit)
+		response, err := s.commit(ctx, e, req, once, bound)
 		if !errors.Is(err, ErrStale) {
-			return response, err
+			return response, req.addPositions(err)
 		}
 	}
 }
 
 // idempotentRequest returns what identifies a request with an Idempotency-Key, or
 // nil if it has none.
-func idempotentRequest(r *http.Request, e *Endpoint, req *request) (*idempotency.Request, error) {
+func idempotentRequest(e *Endpoint, req *request) (*idempotency.Request, error) {
+	r := req.http
 	keys := r.Header.Values("Idempotency-Key")
 	if e.Method != http.MethodPost || len(keys) == 0 || e.sessionOnly {
 		return nil, nil
@@ -120,16 +121,19 @@ func idempotentRequest(r *http.Request, e *Endpoint, req *request) (*idempotency
 
 // commit writes the effect of a request, and with an Idempotency-Key its response
 // in the same transaction.
-func (s *Server) commit(ctx context.Context, e *Endpoint, actor auth.Actor, once *idempotency.Request, commit Commit) (*Reply, error) {
+func (s *Server) commit(ctx context.Context, e *Endpoint, req *request, once *idempotency.Request, bound boundRequest) (*Reply, error) {
 	if once == nil {
-		return commit(ctx)
+		response, err := bound.commit(ctx, nil)
+		req.locate(response)
+		return response, err
 	}
 	var response *Reply
-	saved, replayed, err := s.services.Idempotency.Do(ctx, actor, *once, func(ctx context.Context) (idempotency.Response, error) {
+	saved, replayed, err := s.services.Idempotency.Do(ctx, req.actor, *once, func(ctx context.Context, tx txn.Tx) (idempotency.Response, error) {
 		var err error
-		if response, err = commit(ctx); err != nil {
+		if response, err = bound.commit(ctx, tx); err != nil {
 			return idempotency.Response{}, err
 		}
+		req.locate(response)
 		return idempotency.Response{Status: response.statusOr(e.Status), Header: response.header, Body: EncodeJSON(response.Body)}, nil
 	})
 	if err != nil || !replayed {

@@ -2,13 +2,13 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Route is an entry of the route table.
@@ -27,7 +27,7 @@ type Endpoint struct {
 	streams bool // the handler reads the body
 	// Headers sets headers that every response of the endpoint has; nil: none.
 	Headers func(http.Header)
-	bind    func(*request) (prepare, error)
+	bind    func(*request) (boundRequest, error)
 	// prepares marks endpoints whose prepare function does the work that may be
 	// slow, such as compiling a definition.
 	prepares bool
@@ -60,19 +60,6 @@ func (e *Endpoint) limitText() string {
 // sessionBodyBytes is more than a name, an e-mail address and a password need.
 const sessionBodyBytes = 16 << 10
 
-// prepare checks a decoded request and prepares its effect, outside of any
-// transaction.
-type prepare func(ctx context.Context) (Commit, error)
-
-// Commit writes the effect of a request and returns the response. With an
-// Idempotency-Key it runs inside the transaction that saves the response, so it
-// must be quick. It returns errStale if it wrote nothing because what was prepared
-// is out of date.
-type Commit func(ctx context.Context) (*Reply, error)
-
-// ErrStale makes the server prepare a request again.
-var ErrStale = errors.New("the data has changed since the request was prepared")
-
 // RouteTable is the route table.
 type RouteTable struct {
 	endpoints []*Endpoint // in the order they were added
@@ -83,28 +70,36 @@ type RouteTable struct {
 // Handle adds a route whose handler is quick. In is a struct whose field tags name
 // the part of the request they come from; see binder.
 func Handle[In any](t *RouteTable, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*Reply, error)) *Endpoint {
-	return addRoute(t, pattern, scope, status, func(_ context.Context, in *In) (Commit, error) {
-		return func(ctx context.Context) (*Reply, error) { return fn(ctx, in) }, nil
-	})
+	e := addRoute(t, pattern, scope, status, handler[In, *In]{asDecoded[In], func(ctx context.Context, _ txn.Tx, in *In) (*Reply, error) { return fn(ctx, in) }})
+	if e.Method == http.MethodPost && !e.sessionOnly {
+		panic(fmt.Sprintf("route %s accepts an Idempotency-Key: its handler needs the transaction", pattern))
+	}
+	return e
 }
 
-// HandlePrepared adds a route whose handler does slow work, such as compiling a
-// definition, and returns what is left to write.
-func HandlePrepared[In any](t *RouteTable, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (Commit, error)) *Endpoint {
-	e := addRoute(t, pattern, scope, status, fn)
+// HandleWrite adds a route whose handler is quick and writes everything as part of the
+// transaction, if there is one.
+func HandleWrite[In any](t *RouteTable, pattern string, scope auth.Scope, status int, fn func(context.Context, txn.Tx, *In) (*Reply, error)) *Endpoint {
+	return addRoute(t, pattern, scope, status, handler[In, *In]{asDecoded[In], fn})
+}
+
+// HandlePrepared adds a route that does slow work, such as compiling a definition, before
+// anything is written. Commit gets what prepare returned, and writes it as part of the
+// transaction, if there is one.
+func HandlePrepared[In, P any](t *RouteTable, pattern string, scope auth.Scope, status int,
+	prepare func(context.Context, *In) (P, error), commit func(context.Context, txn.Tx, P) (*Reply, error),
+) *Endpoint {
+	e := addRoute(t, pattern, scope, status, handler[In, P]{prepare, commit})
 	e.prepares = true
 	return e
 }
 
 // HandleSlow adds a route whose handler may be slow and stores nothing.
 func HandleSlow[In any](t *RouteTable, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*Reply, error)) *Endpoint {
-	return HandlePrepared(t, pattern, scope, status, func(ctx context.Context, in *In) (Commit, error) {
-		response, err := fn(ctx, in)
-		return func(context.Context) (*Reply, error) { return response, nil }, err
-	})
+	return HandlePrepared(t, pattern, scope, status, fn, func(_ context.Context, _ txn.Tx, r *Reply) (*Reply, error) { return r, nil })
 }
 
-func addRoute[In any](t *RouteTable, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (Commit, error)) *Endpoint {
+func addRoute[In, P any](t *RouteTable, pattern string, scope auth.Scope, status int, h handler[In, P]) *Endpoint {
 	method, path, _ := strings.Cut(pattern, " ")
 	if scope == "" {
 		panic(fmt.Sprintf("route %s has no scope", pattern))
@@ -115,12 +110,9 @@ func addRoute[In any](t *RouteTable, pattern string, scope auth.Scope, status in
 		yaml:  binder.yaml, csv: binder.csv, streams: binder.streams, parameters: parameterNames(path), requests: newRequestStats(),
 	}
 	e.sessionOnly = mountOf(path) == mountSession
-	e.bind = func(r *request) (prepare, error) {
-		in := new(In)
-		if err := binder.bind(r, in); err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) (Commit, error) { return fn(ctx, in) }, nil
+	e.bind = func(r *request) (boundRequest, error) {
+		bound := &handledRequest[In, P]{handler: h}
+		return bound, binder.bind(r, &bound.in)
 	}
 	t.endpoints = append(t.endpoints, e)
 	t.root.add(path, e)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/openapi"
 )
 
@@ -52,7 +53,7 @@ func documentedRoutes(t testing.TB) *RouteTable {
 		for method := range operations {
 			if method != "parameters" && !strings.Contains(path, "{token}") {
 				pattern := strings.ToUpper(method) + " " + path
-				Handle(table, pattern, auth.Public, http.StatusOK, func(context.Context, *struct{}) (*Reply, error) { return &Reply{}, nil })
+				HandleWrite(table, pattern, auth.Public, http.StatusOK, func(context.Context, txn.Tx, *struct{}) (*Reply, error) { return &Reply{}, nil })
 			}
 		}
 	}

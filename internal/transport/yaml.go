@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"mime"
 	"slices"
@@ -50,26 +49,13 @@ func (r *request) decodeYAML(into any) error {
 // locatable is a response that refers to positions in the request body.
 type locatable interface{ Locate(*strictyaml.Document) }
 
-// withPositions wraps a handler so that problems in its error or response have the
-// line and column of the request body.
-func (r *request) withPositions(handler prepare) prepare {
-	if r.document == nil && !r.positions {
-		return handler
+// locate adds positions in a YAML body to a response that refers to it.
+func (r *request) locate(response *Reply) {
+	if response == nil || r.document == nil {
+		return
 	}
-	return func(ctx context.Context) (Commit, error) {
-		write, err := handler(ctx)
-		if err != nil {
-			return nil, r.addPositions(err)
-		}
-		return func(ctx context.Context) (*Reply, error) {
-			response, err := write(ctx)
-			if response != nil && r.document != nil {
-				if body, ok := response.Body.(locatable); ok {
-					body.Locate(r.document)
-				}
-			}
-			return response, r.addPositions(err)
-		}, nil
+	if body, ok := response.Body.(locatable); ok {
+		body.Locate(r.document)
 	}
 }
 
@@ -77,7 +63,7 @@ func (r *request) withPositions(handler prepare) prepare {
 // that already have a position in a text inside the body.
 func (r *request) addPositions(err error) error {
 	f, ok := fault.As(err)
-	if !ok {
+	if !ok || r.document == nil && !r.positions {
 		return err
 	}
 	var pointers []string

@@ -62,19 +62,29 @@ func (s *Service) Address(ctx context.Context, t Trigger) (string, error) {
 	return s.base() + HookPath + string(token), nil
 }
 
-// Rotate gives a webhook trigger a new URL. The old one stops working.
-func (s *Service) Rotate(ctx context.Context, actor auth.Actor, workflowID, id string) (Trigger, error) {
+// Rotation is a new URL of a webhook trigger.
+type Rotation struct {
+	trigger Trigger
+	hash    []byte
+}
+
+// PrepareRotate prepares a new URL for a webhook trigger.
+func (s *Service) PrepareRotate(ctx context.Context, actor auth.Actor, workflowID, id string) (Rotation, error) {
 	t, err := s.webhook(ctx, actor, workflowID, id)
 	if err != nil {
-		return Trigger{}, err
+		return Rotation{}, err
 	}
 	token := NewToken()
-	if t.SealedToken, err = s.vault.Seal(ctx, tokenRef(t.WorkspaceID, t.WorkflowID, t.ID), []byte(token)); err != nil {
-		return Trigger{}, err
-	}
-	rotated, err := s.store.RotateToken(ctx, t, HashToken(token), actor.AuditEntry("trigger.rotated", "workflow", workflowID, map[string]any{"trigger_id": id}))
+	t.SealedToken, err = s.vault.Seal(ctx, tokenRef(t.WorkspaceID, t.WorkflowID, t.ID), []byte(token))
+	return Rotation{t, HashToken(token)}, err
+}
+
+// Rotate replaces the URL of a webhook trigger. The old one stops working.
+func (s *Service) Rotate(ctx context.Context, actor auth.Actor, r Rotation) (Trigger, error) {
+	t := r.trigger
+	rotated, err := s.store.RotateToken(ctx, t, r.hash, actor.AuditEntry("trigger.rotated", "workflow", t.WorkflowID, map[string]any{"trigger_id": t.ID}))
 	if err == nil && !rotated {
-		err = notFound(workflowID, id)
+		err = notFound(t.WorkflowID, t.ID)
 	}
 	return t, err
 }

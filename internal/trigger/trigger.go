@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -87,6 +88,8 @@ type Move struct {
 // Store stores triggers. Each method is one transaction. A pointer result is nil
 // if there is no such row; a false result means that nothing was changed.
 type Store interface {
+	// In returns the store as a part of a transaction.
+	In(tx txn.Tx) Store
 	// Triggers lists the triggers of a workflow by id.
 	Triggers(ctx context.Context, workspaceID, workflowID string) ([]Trigger, error)
 	// TriggerByToken returns the webhook whose token has the hash.
@@ -139,6 +142,14 @@ type Service struct {
 // the inbox has their latest calls.
 func NewService(types *Types, store Store, workflows Workflows, runs Runs, vault Sealer, inbox *Inbox, base func() string) *Service {
 	return &Service{types: types, store: store, workflows: workflows, runs: runs, vault: vault, inbox: inbox, base: base}
+}
+
+// In returns the service as a part of a transaction: what it writes, not what it reads of
+// workflows and runs.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.store = s.store.In(tx)
+	return &bound
 }
 
 // List lists the triggers of a workflow by id, including those that are not stored

@@ -1,5 +1,5 @@
-// Package txn carries write transactions in contexts. Every other writer waits for
-// work inside a transaction, so it must be quick.
+// Package txn describes write transactions to packages that do not know the database. Every
+// other writer waits for work inside a transaction, so it must be quick.
 package txn
 
 import (
@@ -11,19 +11,23 @@ import (
 // needs to make it durable.
 const Limit = 5 * time.Second
 
+// Tx is a write transaction in progress, which only the store can use. Services and stores
+// have a method In, which returns the same service as a part of that transaction; nil stands
+// for none, so that each of their methods is a transaction of its own.
+type Tx interface{ WriteTransaction() }
+
 type key struct{}
 
-// With returns a context for work inside a transaction, which is of a type that
-// the store knows.
-func With(ctx context.Context, tx any) context.Context { return context.WithValue(ctx, key{}, tx) }
+// Mark returns a context for work inside a transaction.
+func Mark(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
 
-// From returns the transaction that a context carries, or nil.
-func From(ctx context.Context) any { return ctx.Value(key{}) }
+// Inside reports whether the context is marked.
+func Inside(ctx context.Context) bool { return ctx.Value(key{}) != nil }
 
 // MustBeOutside panics if the context belongs to a transaction. Functions that may
 // be slow call it: to run a script, to send a request, to sleep.
 func MustBeOutside(ctx context.Context) {
-	if From(ctx) != nil {
+	if Inside(ctx) {
 		panic("slow work inside a write transaction, which blocks all other writers")
 	}
 }

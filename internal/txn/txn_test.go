@@ -14,5 +14,5 @@ func TestMustBeOutside(t *testing.T) {
 			t.Error("slow work inside a transaction did not panic")
 		}
 	}()
-	txn.MustBeOutside(txn.With(t.Context(), "a transaction"))
+	txn.MustBeOutside(txn.Mark(t.Context()))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -50,6 +51,8 @@ func (w Webhook) Wants(e event.Event) bool {
 // Store stores webhooks. A method is one transaction; a pointer result is nil if
 // there is no such row.
 type Store interface {
+	// In returns the store as a part of a transaction.
+	In(tx txn.Tx) Store
 	// InsertWebhook returns TooMany or NoWorkflow if it rejects the webhook.
 	InsertWebhook(ctx context.Context, w Webhook, atMost int, entry audit.Entry) (Outcome, error)
 	Webhook(ctx context.Context, workspaceID, id string) (*Webhook, error)
@@ -104,6 +107,13 @@ type New struct {
 	URL        string
 	Events     []string
 	WorkflowID string
+}
+
+// In returns the service as a part of a transaction.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.store = s.store.In(tx)
+	return &bound
 }
 
 // Create creates a webhook and returns it with its signing secret, which is never

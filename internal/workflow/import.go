@@ -22,7 +22,7 @@ type Import struct {
 
 // PrepareImport prepares a draft with a complete definition as its first version.
 // It returns the problems of all parts at once.
-func (s *Service) PrepareImport(ctx context.Context, actor auth.Actor, in Import) (Commit, error) {
+func (s *Service) PrepareImport(ctx context.Context, actor auth.Actor, in Import) (Prepared, error) {
 	w := newDraft(actor)
 	patch := in.Patch
 	if given := patch.Source; given != nil && given.Text != nil && !given.Optional {
@@ -37,40 +37,31 @@ func (s *Service) PrepareImport(ctx context.Context, actor auth.Actor, in Import
 	}
 	for _, part := range patch.parts() {
 		if err := s.apply(ctx, actor, part, &w); !problems.add(err) {
-			return nil, err
+			return Prepared{}, err
 		}
 	}
 	if err := problems.err(); err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
 	if in.AllowStale && patch.Source != nil && patch.Source.Text != nil {
 		w.Source = &patch.Source.Text.Written
 		patch.Source = nil
 	}
 	if err := patch.applySource(&w); err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
 	armed, err := s.armed(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) (Workflow, bool, error) {
-		err := s.insert(ctx, actor, w, armed...)
-		if fault.Is(err, fault.FileNotFound) {
-			return w, false, nil
-		}
-		return w, true, err
-	}, nil
+	return Prepared{workflow: w, creation: &creation{actor, armed}}, err
 }
 
 // Import prepares and creates a draft.
 func (s *Service) Import(ctx context.Context, actor auth.Actor, in Import) (Workflow, error) {
 	for {
-		commit, err := s.PrepareImport(ctx, actor, in)
+		prepared, err := s.PrepareImport(ctx, actor, in)
 		if err != nil {
 			return Workflow{}, err
 		}
-		w, committed, err := commit(ctx)
+		w, committed, err := s.Commit(ctx, prepared)
 		if err != nil || committed {
 			return w, err
 		}

@@ -130,21 +130,46 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 	})
 }
 
-// Commit writes a prepared change and returns the workflow. It returns false,
-// having written nothing, if the workflow has changed since or one of its connections
-// or files was deleted; then prepare the change again. Preparing may compile a definition; committing is quick and may be
-// part of a transaction.
-type Commit func(ctx context.Context) (w Workflow, committed bool, err error)
+// Prepared is a change of a workflow, or a new one, that is ready to be written. Preparing
+// it may have compiled a definition, so it must not happen inside a transaction.
+type Prepared struct {
+	workflow Workflow
+	creation *creation // nil: the workflow exists
+	change   *Change   // nil: it is new, or nothing changes
+}
+
+// creation says who creates a workflow, with which triggers.
+type creation struct {
+	actor auth.Actor
+	armed []Armed
+}
+
+// Commit writes what was prepared and returns the workflow. It is quick. It returns false,
+// having written nothing, if the workflow has changed since or one of its connections or
+// files was deleted; then prepare it again.
+func (s *Service) Commit(ctx context.Context, p Prepared) (w Workflow, committed bool, err error) {
+	switch {
+	case p.creation != nil:
+		if err := s.insert(ctx, p.creation.actor, p.workflow, p.creation.armed...); !fault.Is(err, fault.FileNotFound) {
+			return p.workflow, true, err
+		}
+		return p.workflow, false, nil
+	case p.change != nil:
+		updated, err := s.store.UpdateWorkflow(ctx, *p.change)
+		return p.workflow, updated, err
+	}
+	return p.workflow, true, nil
+}
 
 // change reads, edits and writes a workflow. It starts over if another change was
 // written in between.
 func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match etag.Match, edit func(*Workflow) error) (Workflow, error) {
 	for {
-		commit, err := s.prepareChange(ctx, actor, id, match, edit)
+		prepared, err := s.prepareChange(ctx, actor, id, match, edit)
 		if err != nil {
 			return Workflow{}, err
 		}
-		w, committed, err := commit(ctx)
+		w, committed, err := s.Commit(ctx, prepared)
 		if err != nil || committed {
 			return w, err
 		}
@@ -152,35 +177,32 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match
 }
 
 // prepareChange reads and edits a workflow.
-func (s *Service) prepareChange(ctx context.Context, actor auth.Actor, id string, match etag.Match, edit func(*Workflow) error) (Commit, error) {
+func (s *Service) prepareChange(ctx context.Context, actor auth.Actor, id string, match etag.Match, edit func(*Workflow) error) (Prepared, error) {
 	was, err := s.Get(ctx, actor, id)
 	if err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
 	if err := was.check(match); err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
 	now := was
 	if err := edit(&now); err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
 	change, err := newChange(actor, was, now)
 	if err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
 	if change == nil {
-		return func(context.Context) (Workflow, bool, error) { return was, true, nil }, nil
+		return Prepared{workflow: was}, nil
 	}
 	if err := s.arm(ctx, was.State, change); err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
 	if err := s.requireConnections(ctx, actor, was.State, change); err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
-	return func(ctx context.Context) (Workflow, bool, error) {
-		updated, err := s.store.UpdateWorkflow(ctx, *change)
-		return change.Workflow, updated, err
-	}, nil
+	return Prepared{workflow: change.Workflow, change: change}, nil
 }
 
 // requireConnections makes a change depend on the connections of an active workflow. A

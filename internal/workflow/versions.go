@@ -35,10 +35,10 @@ func (s *Service) Version(ctx context.Context, actor auth.Actor, id string, numb
 
 // PrepareRestore prepares to make the definition and the text of an old version
 // current again, as a new version. It changes nothing if they already are.
-func (s *Service) PrepareRestore(ctx context.Context, actor auth.Actor, id string, number int, match etag.Match) (Commit, error) {
+func (s *Service) PrepareRestore(ctx context.Context, actor auth.Actor, id string, number int, match etag.Match) (Prepared, error) {
 	version, err := s.Version(ctx, actor, id, number)
 	if err != nil {
-		return nil, err
+		return Prepared{}, err
 	}
 	d := version.Definition
 	patch := Patch{Triggers: &d.Triggers, Steps: &d.Steps, Settings: &SettingsPatch{Replace: &d.Settings}}

@@ -19,6 +19,7 @@ import (
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/search"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
@@ -123,6 +124,8 @@ func (c Change) Files() []string {
 // Store stores workflows. Each method is one transaction. A pointer result is nil
 // when there is no such row; a false result means that nothing was changed.
 type Store interface {
+	// In returns the store as a part of a transaction.
+	In(tx txn.Tx) Store
 	// InsertWorkflow stores a new workflow with its first version and its
 	// triggers. It returns false if the workspace already has atMost workflows, and
 	// file_not_found if one of its files does not exist.
@@ -209,6 +212,13 @@ const (
 	maxName        = 200
 	maxDescription = 4000
 )
+
+// In returns the service as a part of a transaction.
+func (s *Service) In(tx txn.Tx) *Service {
+	bound := *s
+	bound.store = s.store.In(tx)
+	return &bound
+}
 
 // New is the input for creating a workflow.
 type New struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -43,12 +44,12 @@ func testSubscriberCache(t *testing.T, tm *cluster) {
 
 	t.Run("of a transaction that was rolled back", func(t *testing.T) {
 		failed := errors.New("rolled back")
-		_, err := second.Idempotency.WithIdempotencyKey(ctx, idempotency.Record{WorkspaceID: ws.ID, Route: "r", KeyHash: "k", Fingerprint: []byte("f"), ExpiresAt: later()}, clock.Now(), func(ctx context.Context) ([]byte, error) {
+		_, err := second.Idempotency.WithIdempotencyKey(ctx, idempotency.Record{WorkspaceID: ws.ID, Route: "r", KeyHash: "k", Fingerprint: []byte("f"), ExpiresAt: later()}, clock.Now(), func(ctx context.Context, tx txn.Tx) ([]byte, error) {
 			made := newWebhook(ws.ID)
-			if _, err := second.Webhooks.InsertWebhook(ctx, made, noLimit, newEntry(ws.ID, "webhook.created", made.ID)); err != nil {
+			if _, err := second.Webhooks.In(tx).InsertWebhook(ctx, made, noLimit, newEntry(ws.ID, "webhook.created", made.ID)); err != nil {
 				return nil, err
 			}
-			if _, err := second.Runs.StartRun(ctx, newStart(t, wf, "node_2")); err != nil {
+			if _, err := second.Runs.In(tx).StartRun(ctx, newStart(t, wf, "node_2")); err != nil {
 				return nil, err
 			}
 			return nil, failed

@@ -9,20 +9,21 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // respond is an effect that only returns a response.
-func respond(sealed string) func(context.Context) ([]byte, error) {
-	return func(context.Context) ([]byte, error) { return []byte(sealed), nil }
+func respond(sealed string) func(context.Context, txn.Tx) ([]byte, error) {
+	return func(context.Context, txn.Tx) ([]byte, error) { return []byte(sealed), nil }
 }
 
 // startingRun is an effect that starts a run. A database may call an effect again
 // after a conflict; only what is committed counts.
-func startingRun(w *harness, start run.Start) func(context.Context) ([]byte, error) {
-	return func(ctx context.Context) ([]byte, error) {
-		started, err := w.Runs.StartRun(ctx, start)
+func startingRun(w *harness, start run.Start) func(context.Context, txn.Tx) ([]byte, error) {
+	return func(ctx context.Context, tx txn.Tx) ([]byte, error) {
+		started, err := w.Runs.In(tx).StartRun(ctx, start)
 		if err == nil && !started {
 			err = errors.New("the run was not started")
 		}
@@ -50,7 +51,7 @@ func testIdempotency(t *testing.T, w *harness) {
 
 func testEffectContext(t *testing.T, w *harness, wf workflow.Workflow) {
 	var ended func() error
-	missing(w.Idempotency.WithIdempotencyKey(t.Context(), newRecord(wf.WorkspaceID, "context"), clock.Now(), func(ctx context.Context) ([]byte, error) {
+	missing(w.Idempotency.WithIdempotencyKey(t.Context(), newRecord(wf.WorkspaceID, "context"), clock.Now(), func(ctx context.Context, _ txn.Tx) ([]byte, error) {
 		ended = ctx.Err
 		return []byte("saved"), nil
 	}))(t, "the record of a new key")
@@ -109,8 +110,8 @@ func testFailedEffect(t *testing.T, w *harness, wf workflow.Workflow) {
 	start, record := newStart(t, wf, "node_1"), newRecord(wf.WorkspaceID, "failure")
 	w.notified.take()
 	failure := errors.New("the effect failed")
-	_, err := w.Idempotency.WithIdempotencyKey(ctx, record, now, func(ctx context.Context) ([]byte, error) {
-		if _, err := startingRun(w, start)(ctx); err != nil {
+	_, err := w.Idempotency.WithIdempotencyKey(ctx, record, now, func(ctx context.Context, tx txn.Tx) ([]byte, error) {
+		if _, err := startingRun(w, start)(ctx, tx); err != nil {
 			t.Errorf("start inside the effect: %v", err)
 		}
 		return nil, failure
@@ -123,7 +124,7 @@ func testFailedEffect(t *testing.T, w *harness, wf workflow.Workflow) {
 
 	// An effect that fails does not remove an expired record.
 	missing(w.Idempotency.WithIdempotencyKey(ctx, record, now, respond("kept")))(t, "a new key")
-	_, err = w.Idempotency.WithIdempotencyKey(ctx, record, record.ExpiresAt, func(context.Context) ([]byte, error) { return nil, failure })
+	_, err = w.Idempotency.WithIdempotencyKey(ctx, record, record.ExpiresAt, func(context.Context, txn.Tx) ([]byte, error) { return nil, failure })
 	if !errors.Is(err, failure) {
 		t.Errorf("the error of the effect became %v", err)
 	}
@@ -134,23 +135,26 @@ func testNested(t *testing.T, w *harness, wf workflow.Workflow) {
 	outside, ws := t.Context(), wf.WorkspaceID
 	start, record, hook := newStart(t, wf, "node_1"), newRecord(ws, "nested"), newWebhook(ws)
 	w.notified.take()
-	missing(w.Idempotency.WithIdempotencyKey(outside, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
-		if outcome, err := w.Webhooks.InsertWebhook(ctx, hook, noLimit, newEntry(ws, "webhook.created", hook.ID)); err != nil || outcome != webhook.Done {
+	missing(w.Idempotency.WithIdempotencyKey(outside, record, clock.Now(), func(ctx context.Context, tx txn.Tx) ([]byte, error) {
+		if outcome, err := w.Webhooks.In(tx).InsertWebhook(ctx, hook, noLimit, newEntry(ws, "webhook.created", hook.ID)); err != nil || outcome != webhook.Done {
 			t.Errorf("insert a webhook: %v, %v", outcome, err)
 		}
-		sealed, err := startingRun(w, start)(ctx)
+		sealed, err := startingRun(w, start)(ctx, tx)
 		if err != nil {
 			t.Errorf("start: %v", err)
 		}
-		inside, err := w.Runs.Run(ctx, ws, start.Run.ID)
+		inside, err := w.Runs.In(tx).Run(ctx, ws, start.Run.ID)
 		if err != nil || inside == nil || inside.ID != start.Run.ID {
 			t.Errorf("inside the effect its run is %+v, %v", inside, err)
 		}
-		if _, err := w.Webhooks.Webhook(ctx, ws, hook.ID); err != nil {
+		if _, err := w.Webhooks.In(tx).Webhook(ctx, ws, hook.ID); err != nil {
 			t.Errorf("inside the effect: %v", err)
 		}
 		if hidden, err := w.Runs.Run(outside, ws, start.Run.ID); err != nil || hidden != nil {
 			t.Errorf("others see %+v, %v before the commit", hidden, err)
+		}
+		if !panics(func() { _, _ = w.Runs.Run(ctx, ws, start.Run.ID) }) {
+			t.Error("the store can be used beside the transaction")
 		}
 		if notified := w.notified.take(); len(notified.Wakes)+len(notified.Started) > 0 {
 			t.Errorf("notified before the commit: %+v", notified)
@@ -162,6 +166,12 @@ func testNested(t *testing.T, w *harness, wf workflow.Workflow) {
 	notified := w.notified.take()
 	equal(t, "wake notifications", mapped(notified.Wakes, func(w run.Wake) string { return w.RunID }), []string{start.Run.ID})
 	equal(t, "start notifications", notified.Started, []string{ws})
+}
+
+func panics(fn func()) (panicked bool) {
+	defer func() { panicked = recover() != nil }()
+	fn()
+	return false
 }
 
 func testConcurrentOnce(t *testing.T, w *harness, wf workflow.Workflow) {
