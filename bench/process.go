@@ -77,7 +77,6 @@ func launch(ctx context.Context, awaitKey bool, binary string, args ...string) (
 	return nil, fmt.Errorf("%s did not start", binary)
 }
 
-// addresses returns the addresses of the servers.
 func addresses(servers []*process) []string {
 	list := make([]string, len(servers))
 	for i, server := range servers {

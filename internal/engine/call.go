@@ -214,7 +214,6 @@ func (c *call) encode(ctx context.Context, out *result) error {
 	return nil
 }
 
-// request returns the request for the action of a step.
 func (d *driver) request(step *run.Step) (action.Request, error) {
 	req := action.Request{
 		Now: clock.Now(), Began: step.StartedAt, Workspace: d.state.snap.WorkspaceID, IdempotencyKey: d.state.snap.ID + "/" + step.Path,

@@ -94,7 +94,6 @@ func replaceMember(object map[string]any, path []string, value any) map[string]a
 	return out
 }
 
-// write writes a list to a list file.
 func (s spiller) write(ctx context.Context, l list) (*expr.File, error) {
 	description := &expr.FileList{}
 	to, err := s.files.Create(ctx, action.NewFile{Name: l.path[len(l.path)-1] + ".ndjson", Type: listfile.Type, List: description})

@@ -25,7 +25,6 @@ func documentFunctions() []function {
 
 const csvBuffer = 5 << 10 // bytes that a reader or writer allocates
 
-// delimiter returns the option delimiter.
 func (o options) delimiter() (rune, error) {
 	s, err := o.text("delimiter", ",")
 	if err != nil {

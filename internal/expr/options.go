@@ -100,7 +100,6 @@ func (o options) flag(name string, byDefault bool) (bool, error) {
 	return false, o.wrong(name, "true or false")
 }
 
-// object returns an option that is a map.
 func (o options) object(name string) (map[string]any, error) {
 	switch v := o.values[name].(type) {
 	case nil:
@@ -111,7 +110,6 @@ func (o options) object(name string) (map[string]any, error) {
 	return nil, o.wrong(name, "a map")
 }
 
-// list returns an option that is a list.
 func (o options) list(name string) ([]any, error) {
 	items, err := elements(o.values[name])
 	if err != nil {

@@ -152,7 +152,6 @@ func (c civil) startOf(unit string, weekStart time.Weekday) civil {
 	return day
 }
 
-// add adds n units.
 func (c civil) add(n int, unit string) civil {
 	switch unit {
 	case "day":

@@ -94,7 +94,6 @@ func (m *manifest) head() head {
 	return out
 }
 
-// compile compiles an integration of the catalog.
 func (c *Catalog) compile(e *entry, d *decoded) (*Integration, error) {
 	out, err := d.compile(c.findOwner)
 	if err == nil {

@@ -118,7 +118,6 @@ func (i *Integration) SetHeaders(into http.Header, env Env) error {
 	return nil
 }
 
-// url returns the URL of a call.
 func (i *Integration) url(call *Call, env Env) (string, error) {
 	target, err := i.target(call, env)
 	if err != nil {

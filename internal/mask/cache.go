@@ -62,7 +62,6 @@ func (c *Cache) Of(workspaceID string, values []string) *Masker {
 	return made
 }
 
-// hash returns hashes of values.
 func (c *Cache) hash(values []string) (sums [2]uint64) {
 	for i, seed := range c.seeds {
 		var hash maphash.Hash

@@ -119,7 +119,6 @@ func (e *execution) send(ctx context.Context, call *integration.Call) (*answer, 
 	return e.judge(call, resp)
 }
 
-// compose returns the request of a call.
 func (e *execution) compose(ctx context.Context, call *integration.Call) (egress.Request, error) {
 	rendered, err := e.service.Render(call, e.env(call))
 	if err != nil {

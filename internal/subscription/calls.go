@@ -209,7 +209,6 @@ func (c *Calls) registration(ctx context.Context, called Called) (operation.Regi
 	return contents.registration(called.of.Subscription, i, hook, clock.Now())
 }
 
-// read returns the call.
 func (c *Calls) read(ctx context.Context, called Called, r Request) (call operation.HookCall, err error) {
 	about, err := c.registration(ctx, called)
 	if err != nil {

@@ -134,7 +134,6 @@ func open(ctx context.Context, v trigger.Sealer, s Subscription) (contents, erro
 	return out, nil
 }
 
-// seal seals the contents.
 func (s *Subscription) seal(ctx context.Context, v trigger.Sealer, c contents) error {
 	plain, err := json.Marshal(c) //nolint:gosec // it is sealed
 	if err != nil {

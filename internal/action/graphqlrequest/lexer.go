@@ -51,7 +51,6 @@ type lexer struct {
 	line int
 }
 
-// next returns the next token.
 func (l *lexer) next() (token, error) {
 	l.skipIgnored()
 	if l.rest == "" {

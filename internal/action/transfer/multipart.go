@@ -112,7 +112,6 @@ func (p *Part) describe(given map[string]any) error {
 	return err
 }
 
-// header returns the header of the part.
 func (p Part) header() textproto.MIMEHeader {
 	header := textproto.MIMEHeader{}
 	filename, mediaType := p.Filename, p.Type

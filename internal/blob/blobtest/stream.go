@@ -11,7 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/blob"
 )
 
-// random returns n random bytes.
 func random(n int) []byte {
 	content := make([]byte, n)
 	_, _ = rand.Read(content)

@@ -99,7 +99,6 @@ const (
 	maxWanted  = 300       // characters of a name or a pattern
 )
 
-// choose returns the operations that the options choose.
 func (d *Document) choose(options Options) ([]Operation, error) {
 	if len(options.Operations) == 0 {
 		return slices.DeleteFunc(d.Operations(), func(o Operation) bool { return o.Deprecated }), nil

@@ -58,7 +58,6 @@ func (b *builder) parameters() ([]parameter, error) {
 	return out, nil
 }
 
-// input returns the input for the parameter.
 func (p parameter) input(b *builder) (integration.Input, error) {
 	of := p.schema
 	if of == nil {

@@ -207,7 +207,6 @@ func (r *receiver) readField(part io.Reader) (string, error) {
 	}
 }
 
-// store stores a file.
 func (r *receiver) store(ctx context.Context, from io.Reader, name, mediaType string) (file.File, error) {
 	w, err := r.files.Create(ctx, r.owner, name, mediaType)
 	if err != nil {
