@@ -84,7 +84,7 @@ func Sections(t testing.TB, path string, want map[string]string, update bool) {
 func replaceSection(t testing.TB, text, name, section string) string {
 	t.Helper()
 	quoted := regexp.QuoteMeta(name)
-	marks := regexp.MustCompile(`(?m)^( *)\S+ generated: ` + quoted + `\b.*\n(?s:(.*?))^ *\S+ end of ` + quoted + `\b`)
+	marks := regexp.MustCompile(`(?m)^([ \t]*)\S+ generated: ` + quoted + `\b.*\n(?s:(.*?))^[ \t]*\S+ end of ` + quoted + `\b`)
 	found := marks.FindAllStringSubmatchIndex(text, -1)
 	if len(found) != 1 {
 		t.Fatalf("%d sections with the name %s, want 1", len(found), name)

@@ -3383,7 +3383,7 @@ export interface webhooks {
         put?: never;
         /**
          * Run started
-         * @description Sent when a run starts, whatever started it. See the tag for delivery and signatures.
+         * @description A run begins. Every run emits it, whatever started the run. See the tag for delivery and signatures.
          */
         post: operations["notifyRunStarted"];
         delete?: never;
@@ -3403,7 +3403,7 @@ export interface webhooks {
         put?: never;
         /**
          * Run succeeded
-         * @description Sent when a run succeeds. See the tag for delivery and signatures.
+         * @description A run succeeds. See the tag for delivery and signatures.
          */
         post: operations["notifyRunSucceeded"];
         delete?: never;
@@ -3423,7 +3423,7 @@ export interface webhooks {
         put?: never;
         /**
          * Run failed
-         * @description Sent when a run fails after all retries are exhausted. See the tag for delivery and signatures.
+         * @description A run fails. By then, all retries of its steps are exhausted. See the tag for delivery and signatures.
          */
         post: operations["notifyRunFailed"];
         delete?: never;
@@ -3443,7 +3443,7 @@ export interface webhooks {
         put?: never;
         /**
          * Run cancelled
-         * @description Sent when a running run is cancelled. A cancelled run does not emit `run.failed`. See the tag for delivery and signatures.
+         * @description A run is cancelled. A cancelled run does not emit `run.failed`. See the tag for delivery and signatures.
          */
         post: operations["notifyRunCancelled"];
         delete?: never;
@@ -3463,7 +3463,7 @@ export interface webhooks {
         put?: never;
         /**
          * Workflow activated
-         * @description Sent when a workflow becomes `active`. See the tag for delivery and signatures.
+         * @description A workflow becomes active. See the tag for delivery and signatures.
          */
         post: operations["notifyWorkflowActivated"];
         delete?: never;
@@ -3483,7 +3483,7 @@ export interface webhooks {
         put?: never;
         /**
          * Workflow paused
-         * @description Sent when a workflow becomes `paused`. See the tag for delivery and signatures.
+         * @description A workflow is paused. See the tag for delivery and signatures.
          */
         post: operations["notifyWorkflowPaused"];
         delete?: never;
@@ -3503,8 +3503,7 @@ export interface webhooks {
         put?: never;
         /**
          * Connection broken
-         * @description Sent once when a connection becomes `needs_reconnect`. A webhook with a `workflow_id` does not receive it. See the
-         *     tag for delivery and signatures.
+         * @description A connection has to be reconnected. The event is sent once, when the connection becomes `needs_reconnect`. A webhook with a `workflow_id` does not receive it. See the tag for delivery and signatures.
          */
         post: operations["notifyConnectionBroken"];
         delete?: never;
@@ -3523,9 +3522,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * Consent ends soon
-         * @description Sent once, 7 days before the consent for a connection ends, or later if it has not lived long, so that somebody
-         *     reconnects it in time. A webhook with a `workflow_id` does not receive it. See the tag for delivery and signatures.
+         * Connection ending
+         * @description The consent for a connection ends soon. The event is sent once, 7 days before the end, or later if the consent has not lived long, so that somebody reconnects it in time. A webhook with a `workflow_id` does not receive it. See the tag for delivery and signatures.
          */
         post: operations["notifyConnectionEnding"];
         delete?: never;
@@ -5318,6 +5316,73 @@ export interface components {
         };
         /** @enum {string} */
         EventName: "run.started" | "run.succeeded" | "run.failed" | "run.cancelled" | "workflow.activated" | "workflow.paused" | "connection.broken" | "connection.ending";
+        EventType: string;
+        EventTypes: string;
+        AnyNotification: components["schemas"]["RunStartedNotification"] | components["schemas"]["RunSucceededNotification"] | components["schemas"]["RunFailedNotification"] | components["schemas"]["RunCancelledNotification"] | components["schemas"]["WorkflowActivatedNotification"] | components["schemas"]["WorkflowPausedNotification"] | components["schemas"]["ConnectionBrokenNotification"] | components["schemas"]["ConnectionEndingNotification"];
+        RunStartedNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "run.started";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["RunStartedData"];
+        };
+        RunSucceededNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "run.succeeded";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["RunFinishedData"];
+        };
+        RunFailedNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "run.failed";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["RunFailedData"];
+        };
+        RunCancelledNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "run.cancelled";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["RunFinishedData"];
+        };
+        WorkflowActivatedNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "workflow.activated";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["WorkflowStateData"];
+        };
+        WorkflowPausedNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "workflow.paused";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["WorkflowStateData"];
+        };
+        ConnectionBrokenNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "connection.broken";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["ConnectionBrokenData"];
+        };
+        ConnectionEndingNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "connection.ending";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["ConnectionEndingData"];
+        };
         WebhookCreate: {
             url: components["schemas"]["WebhookUrl"];
             events: components["schemas"]["WebhookEventsInput"];
@@ -5339,7 +5404,7 @@ export interface components {
         /** @description The events to subscribe to. Duplicates are removed. */
         WebhookEventsInput: components["schemas"]["EventName"][];
         /** @description The events that the webhook is subscribed to. */
-        WebhookEvents: string[];
+        WebhookEvents: components["schemas"]["EventType"][];
         Webhook: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
@@ -5420,7 +5485,6 @@ export interface components {
          * @enum {string}
          */
         DeliveryStatus: "pending" | "delivered" | "exhausted" | "dropped";
-        EventType: string;
         DeliveryAttempt: {
             number: number;
             at: components["schemas"]["Timestamp"];
@@ -5495,7 +5559,6 @@ export interface components {
             data: components["schemas"]["Delivery"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        AnyNotification: components["schemas"]["RunStartedNotification"] | components["schemas"]["RunSucceededNotification"] | components["schemas"]["RunFailedNotification"] | components["schemas"]["RunCancelledNotification"] | components["schemas"]["WorkflowActivatedNotification"] | components["schemas"]["WorkflowPausedNotification"] | components["schemas"]["ConnectionBrokenNotification"] | components["schemas"]["ConnectionEndingNotification"];
         Event: {
             id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
@@ -6655,62 +6718,6 @@ export interface components {
             /** @description The number of the current version of the definition. */
             version: number;
         };
-        RunStartedNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "run.started";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["RunStartedData"];
-        };
-        RunSucceededNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "run.succeeded";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["RunFinishedData"];
-        };
-        RunFailedNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "run.failed";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["RunFailedData"];
-        };
-        RunCancelledNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "run.cancelled";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["RunFinishedData"];
-        };
-        WorkflowActivatedNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "workflow.activated";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["WorkflowStateData"];
-        };
-        WorkflowPausedNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "workflow.paused";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["WorkflowStateData"];
-        };
-        ConnectionBrokenNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "connection.broken";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["ConnectionBrokenData"];
-        };
         ConnectionBrokenData: {
             connection_id: components["schemas"]["ConnectionId"];
             name: components["schemas"]["ConnectionName"];
@@ -6718,14 +6725,6 @@ export interface components {
             integration: string | null;
             /** @description Why it has to be reconnected. */
             problem: string;
-        };
-        ConnectionEndingNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "connection.ending";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["ConnectionEndingData"];
         };
         ConnectionEndingData: {
             connection_id: components["schemas"]["ConnectionId"];
@@ -17329,7 +17328,7 @@ export interface operations {
                  * @description Returns only events of these types, separated by commas.
                  * @example run.failed,run.cancelled
                  */
-                types?: string;
+                types?: components["schemas"]["EventTypes"];
                 /**
                  * @description Returns only events of this workflow and its runs.
                  * @example wf_01m7f8njhve3pt0yekqqme4qcm
@@ -17418,7 +17417,7 @@ export interface operations {
                  * @description Returns only events of these types, separated by commas.
                  * @example run.failed,run.cancelled
                  */
-                types?: string;
+                types?: components["schemas"]["EventTypes"];
                 /**
                  * @description Returns only events of this workflow and its runs.
                  * @example wf_01m7f8njhve3pt0yekqqme4qcm
@@ -19425,19 +19424,19 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "run.started",
-                 *       "timestamp": "2026-11-15T09:45:10.004Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
                  *         "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "status": "running",
                  *         "trigger": {
                  *           "type": "manual",
                  *           "id": null
                  *         },
-                 *         "started_at": "2026-11-15T09:45:10.004Z"
+                 *         "started_at": "2026-11-15T09:45:10.000Z"
                  *       }
                  *     }
                  */
@@ -19506,21 +19505,21 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "run.succeeded",
-                 *       "timestamp": "2026-11-15T09:45:20.031Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
                  *         "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "status": "succeeded",
                  *         "trigger": {
                  *           "type": "manual",
                  *           "id": null
                  *         },
-                 *         "started_at": "2026-11-15T09:45:10.004Z",
-                 *         "finished_at": "2026-11-15T09:45:20.031Z",
-                 *         "duration_ms": 10027
+                 *         "started_at": "2026-11-15T09:45:08.750Z",
+                 *         "finished_at": "2026-11-15T09:45:10.000Z",
+                 *         "duration_ms": 1250
                  *       }
                  *     }
                  */
@@ -19589,23 +19588,23 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "run.failed",
-                 *       "timestamp": "2026-11-15T09:40:00.786Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "run_id": "run_01m7f97x43ev5b9ts55c7j3qdp",
-                 *         "workflow_id": "wf_01m7dcqx4yedqrb018tr4sjm6r",
-                 *         "workflow_name": "Close the books",
+                 *         "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "status": "failed",
                  *         "trigger": {
                  *           "type": "manual",
                  *           "id": null
                  *         },
-                 *         "started_at": "2026-11-15T09:40:00.771Z",
-                 *         "finished_at": "2026-11-15T09:40:00.786Z",
-                 *         "duration_ms": 15,
-                 *         "error": "Step await_due failed: until must be an RFC 3339 time, not \"tomorrow\".",
-                 *         "failed_step_id": "await_due"
+                 *         "started_at": "2026-11-15T09:45:08.750Z",
+                 *         "finished_at": "2026-11-15T09:45:10.000Z",
+                 *         "duration_ms": 1250,
+                 *         "error": "https://api.example.com/orders returned 503 Service Unavailable",
+                 *         "failed_step_id": "fetch_orders"
                  *       }
                  *     }
                  */
@@ -19674,21 +19673,21 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "run.cancelled",
-                 *       "timestamp": "2026-11-15T09:45:14.550Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
                  *         "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "status": "cancelled",
                  *         "trigger": {
                  *           "type": "manual",
                  *           "id": null
                  *         },
-                 *         "started_at": "2026-11-15T09:45:10.004Z",
-                 *         "finished_at": "2026-11-15T09:45:14.550Z",
-                 *         "duration_ms": 4546
+                 *         "started_at": "2026-11-15T09:45:08.750Z",
+                 *         "finished_at": "2026-11-15T09:45:10.000Z",
+                 *         "duration_ms": 1250
                  *       }
                  *     }
                  */
@@ -19751,15 +19750,15 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "workflow.activated",
-                 *       "timestamp": "2026-11-15T09:38:27.410Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "state": "active",
                  *         "previous_state": "draft",
-                 *         "version": 2
+                 *         "version": 3
                  *       }
                  *     }
                  */
@@ -19822,15 +19821,15 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "workflow.paused",
-                 *       "timestamp": "2026-11-15T12:00:00.000Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "state": "paused",
                  *         "previous_state": "active",
-                 *         "version": 2
+                 *         "version": 3
                  *       }
                  *     }
                  */
@@ -19893,11 +19892,11 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "connection.broken",
-                 *       "timestamp": "2026-11-15T12:00:00.000Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "connection_id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                 *         "connection_id": "conn_01m7f9hb3mevr88y42wdngtn4v",
                  *         "name": "team-slack",
                  *         "integration": "slack",
                  *         "problem": "the service rejected the request for a token: invalid_grant (token revoked)"
@@ -19963,14 +19962,14 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1css",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "connection.ending",
-                 *       "timestamp": "2026-11-15T12:00:00.000Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "connection_id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                 *         "connection_id": "conn_01m7f9hb3mevr88y42wdngtn4v",
                  *         "name": "team-slack",
                  *         "integration": "slack",
-                 *         "consent_ends_at": "2026-11-22T12:00:00.000Z"
+                 *         "consent_ends_at": "2026-11-22T09:45:10.000Z"
                  *       }
                  *     }
                  */
