@@ -96,7 +96,7 @@ var rules = []rule{
 	{pkg: "state", may: base + " auth expr table"},
 	{pkg: "table", may: base + " audit auth"},
 	{pkg: "subscription", may: base + " action auth connection integration operation run trigger trigger/service vault workflow"},
-	{pkg: "trigger", may: base + " action audit auth connection event integration run vault workflow"},
+	{pkg: "trigger", may: base + " action audit auth event integration run vault workflow"},
 	{pkg: "trigger/catalog", may: base + " integration operation trigger trigger/*"},
 	{pkg: "trigger/service", may: base + " action integration integration/authoring operation trigger trigger/poll workflow"},
 	{pkg: "trigger/*", may: base + " action audit auth event file run trigger workflow"},

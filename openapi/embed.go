@@ -1,5 +1,6 @@
 // Package openapi holds the contract of the HTTP API: the OpenAPI document that the service publishes and that tests
-// validate every response against. It knows nothing about the handlers, and no Go code is generated from it.
+// validate every response against. It knows nothing about the handlers, and no Go code is generated from it. What other
+// packages declare, such as the inputs of actions, is in sections that `make gen` writes.
 package openapi
 
 import (

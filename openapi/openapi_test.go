@@ -360,8 +360,8 @@ func TestObjectsAreClosed(t *testing.T) {
 		"StepTested":        {"input_files", "output_files"},
 	}
 	requests := []string{ // written by clients and returned unchanged
-		"AccountPatch", "ApiKeyCreate", "CodeJsInput", "Concurrency", "ConcurrencyPatch", "ConnectionApply", "ConnectionCreate", "ConnectionDefinition", "ConnectionPatch", "DataSetInput", "ExpressionEvaluate", "ExpressionTerm", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
-		"GraphqlPagination", "GraphqlRequestInput", "HttpRequestInput", "InvitationAccept", "LogWriteInput", "MemberPatch", "OAuthAppCreate", "OptionsQuery", "Pagination", "RedeliverRange", "Repeat", "Retry", "RunRetry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "StateDeleteInput", "StateGetInput", "StateIncrementInput", "StateKeyPut", "StateSetInput", "Step", "StepAnswer", "StepTest", "TableColumnCreate", "TableColumnPatch", "TableCreate", "TableDeleteInput", "TableFindInput", "TableGetInput", "TableIncrementInput", "TableInsertInput", "TablePatch", "TableRowCreate", "TableRowPatch", "TableUpdateInput", "TableUpsertInput", "TemplateUse", "Trigger", "TriggerTest",
+		"AccountPatch", "ApiKeyCreate", "Concurrency", "ConcurrencyPatch", "ConnectionApply", "ConnectionCreate", "ConnectionDefinition", "ConnectionPatch", "ExpressionEvaluate", "ExpressionTerm",
+		"InvitationAccept", "MemberPatch", "OAuthAppCreate", "OptionsQuery", "RedeliverRange", "Repeat", "Retry", "RunRetry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "StateKeyPut", "Step", "StepAnswer", "StepTest", "TableColumnCreate", "TableColumnPatch", "TableCreate", "TablePatch", "TableRowCreate", "TableRowPatch", "TemplateUse", "Trigger", "TriggerTest",
 		"VariablePut", "Verify", "WebhookCreate", "WebhookPatch", "WebhookTest", "WorkflowCreate", "WorkflowDefinition", "WorkflowImport", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}
 	for name, ref := range load(t).Components.Schemas {
@@ -379,7 +379,7 @@ func TestObjectsAreClosed(t *testing.T) {
 		if err := ref.WalkSubtree(visit); err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains(requests, name) {
+		if slices.Contains(requests, name) || strings.HasPrefix(ref.Value.Description, "The input of `") {
 			continue
 		}
 		for _, s := range []*openapi3.Schema{ref.Value, propertyOf(ref.Value, "error")} {

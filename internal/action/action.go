@@ -27,6 +27,8 @@ type Spec struct {
 	// to do instead.
 	Input  string
 	Output string
+	// ExactlyOne are the input fields of which a step must have exactly one.
+	ExactlyOne []string
 	// URLs are the JSON pointers of fields that are URLs. Values that expressions
 	// insert into them are escaped.
 	URLs []string

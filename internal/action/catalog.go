@@ -207,5 +207,18 @@ func (c *Catalog) Check(name string, input map[string]any, deferred func(pointer
 			}
 		}
 	}
+	if len(problems) == 0 && !entry.Spec.hasExactlyOne(input) {
+		return []Problem{{Message: "needs exactly one of " + strings.Join(entry.Spec.ExactlyOne, ", ")}}
+	}
 	return problems
+}
+
+func (s Spec) hasExactlyOne(input map[string]any) bool {
+	given := 0
+	for _, name := range s.ExactlyOne {
+		if _, ok := input[name]; ok {
+			given++
+		}
+	}
+	return given == 1 || s.ExactlyOne == nil
 }

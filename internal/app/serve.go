@@ -223,7 +223,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Triggers:      trigger.NewService(types, st.Triggers, workflows, s.runner.runs, v, s.housekeeper.inbox, s.publicURL),
 		Hooks:         hooks.NewHooks(st.Triggers, programs, s.runner.runs, secrets, s.housekeeper.inbox, s.files),
 		Subscriptions: subscription.NewService(subscriptions), ServiceCalls: serviceCalls,
-		Webhooks:    webhook.NewService(st.Webhooks, v, policy, trigger.SampleEvent),
+		Webhooks:    webhook.NewService(st.Webhooks, v, policy),
 		Secrets:     secrets,
 		Connections: connections, Integrations: own,
 		Lists:  operation.NewLists(operations, connections),

@@ -1,40 +1,18 @@
-// Package event owns events: their types and the immutable envelope that is
-// stored with each state change and later sent to webhooks. The package whose
-// state changed provides the data of the event.
+// Package event owns events: their types, their data and the immutable envelope that
+// is stored with each state change and later sent to webhooks. It does not know when
+// events happen: the package whose state changed creates them.
 package event
+
+//go:generate go test . -run TestGenerated -update
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/uid"
 )
-
-// Type names a kind of event.
-type Type string
-
-// The events that webhooks can subscribe to.
-const (
-	RunStarted        Type = "run.started"
-	RunSucceeded      Type = "run.succeeded"
-	RunFailed         Type = "run.failed"
-	RunCancelled      Type = "run.cancelled"
-	WorkflowActivated Type = "workflow.activated"
-	WorkflowPaused    Type = "workflow.paused"
-	ConnectionBroken  Type = "connection.broken"
-	ConnectionEnding  Type = "connection.ending" // its consent ends soon
-)
-
-// Types lists all event types in the order of the documentation.
-func Types() []Type {
-	return []Type{RunStarted, RunSucceeded, RunFailed, RunCancelled, WorkflowActivated, WorkflowPaused, ConnectionBroken, ConnectionEnding}
-}
-
-// Known reports whether name is an event type.
-func Known(name string) bool { return slices.Contains(Types(), Type(name)) }
 
 // Event is an event as it is stored and sent. Body never changes, so that every
 // delivery attempt sends the same bytes.

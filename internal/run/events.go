@@ -10,25 +10,6 @@ import (
 // maxEventError keeps events small; the run has the full text.
 const maxEventError = 2000
 
-type eventData struct {
-	RunID        string       `json:"run_id"`
-	WorkflowID   string       `json:"workflow_id"`
-	WorkflowName string       `json:"workflow_name"`
-	Status       Status       `json:"status"`
-	Trigger      eventTrigger `json:"trigger"`
-	Draft        bool         `json:"draft,omitempty"`
-	StartedAt    string       `json:"started_at"`
-	FinishedAt   *string      `json:"finished_at,omitempty"`
-	DurationMS   *int64       `json:"duration_ms,omitempty"`
-	Error        *string      `json:"error,omitempty"`
-	FailedStepID *string      `json:"failed_step_id,omitempty"`
-}
-
-type eventTrigger struct {
-	Type string  `json:"type"`
-	ID   *string `json:"id"`
-}
-
 // StartedEvent returns the event of a run that starts.
 func StartedEvent(r Run, workflowName string) (event.Event, error) {
 	return event.New(event.RunStarted, subject(r), r.StartedAt, newEventData(r, workflowName))
@@ -73,10 +54,10 @@ func Clip(text string, limit int) string {
 	return text[:limit]
 }
 
-func newEventData(r Run, workflowName string) eventData {
-	data := eventData{
-		RunID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: workflowName, Status: r.Status,
-		Trigger: eventTrigger{Type: r.Trigger.Type}, Draft: r.Draft, StartedAt: clock.Format(r.StartedAt),
+func newEventData(r Run, workflowName string) event.RunData {
+	data := event.RunData{
+		RunID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: workflowName, Status: string(r.Status),
+		Trigger: event.RunTrigger{Type: r.Trigger.Type}, Draft: r.Draft, StartedAt: clock.Format(r.StartedAt),
 	}
 	if r.Trigger.ID != "" {
 		data.Trigger.ID = &r.Trigger.ID

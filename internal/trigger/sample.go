@@ -3,14 +3,10 @@ package trigger
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/connection"
-	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // Sample is the input for a test of a trigger. Nil parts are made up.
@@ -38,16 +34,4 @@ func (s *Service) PrepareTest(ctx context.Context, actor auth.Actor, workflowID,
 		}
 	}
 	return s.runs.PrepareTest(ctx, actor, workflowID, in, sample.Files, watch)
-}
-
-// SampleEvent returns a sample from the package that publishes the event.
-func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event, error) {
-	switch kind {
-	case event.WorkflowActivated, event.WorkflowPaused:
-		return workflow.SampleEvent(kind, workspaceID, at)
-	case event.ConnectionBroken, event.ConnectionEnding:
-		return connection.SampleEvent(kind, workspaceID, at)
-	default:
-		return run.SampleEvent(kind, workspaceID, at)
-	}
 }

@@ -86,7 +86,7 @@ func TestRedeliverRange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := newLost(test.lost)
-			service := webhook.NewService(store, nil, nil, nil)
+			service := webhook.NewService(store, nil, nil)
 			for i, want := range test.want {
 				store.entries, store.units = 0, nil
 				count, more, err := service.RedeliverRange(t.Context(), auth.Actor{}, store.hook.ID, webhook.Range{Statuses: test.statuses})
@@ -110,7 +110,7 @@ func TestRedeliverRangeToADisabledWebhook(t *testing.T) {
 	t.Parallel()
 	store := newLost(map[webhook.Status]int{webhook.Dropped: 1200})
 	store.disableAfter = 1
-	service := webhook.NewService(store, nil, nil, nil)
+	service := webhook.NewService(store, nil, nil)
 	_, _, err := service.RedeliverRange(t.Context(), auth.Actor{}, store.hook.ID, webhook.Range{})
 	if f, ok := fault.As(err); !ok || f.Code != fault.WebhookDisabled {
 		t.Errorf("in the middle: %v", err)

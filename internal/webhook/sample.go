@@ -2,15 +2,11 @@ package webhook
 
 import (
 	"context"
-	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
 )
-
-// Sampler returns a test event that looks like a real one.
-type Sampler func(kind event.Type, workspaceID string, at time.Time) (event.Event, error)
 
 // Test sends test events to a webhook, even if it is disabled: the named ones, or by
 // default all that it is subscribed to. No other webhook receives them.
@@ -27,7 +23,7 @@ func (s *Service) Test(ctx context.Context, actor auth.Actor, id string, events 
 	}
 	now, samples := clock.Now(), make([]event.Event, len(kinds))
 	for i, kind := range kinds {
-		if samples[i], err = s.sample(kind, w.WorkspaceID, now); err != nil {
+		if samples[i], err = event.Sample(kind, w.WorkspaceID, now); err != nil {
 			return nil, err
 		}
 	}

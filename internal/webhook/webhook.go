@@ -89,15 +89,14 @@ type Sealer interface {
 
 // Service implements the use cases of webhooks.
 type Service struct {
-	store  Store
-	vault  Sealer
-	guard  Guard
-	sample Sampler
+	store Store
+	vault Sealer
+	guard Guard
 }
 
 // NewService returns a service that uses the given store.
-func NewService(store Store, vault Sealer, guard Guard, sample Sampler) *Service {
-	return &Service{store: store, vault: vault, guard: guard, sample: sample}
+func NewService(store Store, vault Sealer, guard Guard) *Service {
+	return &Service{store: store, vault: vault, guard: guard}
 }
 
 const maxURL = 2048

@@ -399,16 +399,8 @@ func (c *Change) recordStateChange(actor auth.Actor, was State) error {
 	return err
 }
 
-type stateData struct {
-	WorkflowID    string `json:"workflow_id"`
-	WorkflowName  string `json:"workflow_name"`
-	State         State  `json:"state"`
-	PreviousState State  `json:"previous_state"`
-	Version       int    `json:"version"`
-}
-
 func stateEvent(kind event.Type, w Workflow, was State, at time.Time) (event.Event, error) {
-	return event.New(kind, event.Subject{WorkspaceID: w.WorkspaceID, WorkflowID: w.ID}, at, stateData{
-		WorkflowID: w.ID, WorkflowName: w.Name, State: w.State, PreviousState: was, Version: w.Version,
+	return event.New(kind, event.Subject{WorkspaceID: w.WorkspaceID, WorkflowID: w.ID}, at, event.WorkflowData{
+		WorkflowID: w.ID, WorkflowName: w.Name, State: string(w.State), PreviousState: string(was), Version: w.Version,
 	})
 }

@@ -8,19 +8,19 @@ const inputSchema = `{
 	"properties": {
 		"message": {"type": "string", "maxLength": 4000, "description": "The question to decide, shown to the person who answers."},
 		"timeout": {"type": "string", "description": "How long to wait, such as 2d. Defaults to 7d, at most 366d."},
-		"on_timeout": {"type": "string", "enum": ["fail", "continue", "approve"], "description": "What happens if the step is not answered in time. fail, the default: the step fails. continue: it succeeds with approved set to false. approve: it succeeds with approved set to true."},
+		"on_timeout": {"type": "string", "enum": ["fail", "continue", "approve"], "description": "What happens if the step is not answered in time. fail, the default: the step fails with approval_timed_out. continue: it succeeds with approved set to false. approve: it succeeds with approved set to true."},
 		"notify": {
 			"type": "object",
 			"additionalProperties": false,
 			"required": ["url"],
-			"description": "A request to send when the wait begins. The links to answer with are links.<step id>.page and links.<step id>.callback.",
+			"description": "A request to send when the wait begins. The links to answer with are links.<step id>.page and links.<step id>.callback; anyone who has one can answer. Links and secrets in the request are redacted in stored data.",
 			"properties": {
 				"url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "The address to send it to with POST."},
 				"headers": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}},
 				"body": {"description": "The body. A string is sent as text, anything else as JSON."}
 			}
 		},
-		"remind_every": {"type": "string", "description": "The interval at which notify is sent again until the step is answered, such as 1d; at least 1m."}
+		"remind_every": {"type": "string", "description": "The interval at which notify is sent again until the step is answered, such as 1d; at least 1m. Requires notify."}
 	}
 }`
 

@@ -2,7 +2,7 @@
 // docs/actions are generated from their declarations.
 package catalog
 
-//go:generate go test . -run TestDocs -update
+//go:generate go test . -run "TestDocs|TestContract" -update
 
 import (
 	"slices"

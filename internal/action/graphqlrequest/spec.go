@@ -22,7 +22,7 @@ const inputSchema = `{
 			"type": "object",
 			"required": ["items", "next"],
 			"additionalProperties": false,
-			"description": "Reads all pages of a list, one request per page. items, next and more are expressions without ${{ }}. They are evaluated for each page and can use data, extensions, headers and status of its answer, and page: its number and cursor.",
+			"description": "Reads all pages of a list, one request per page. items, next and more are expressions without ${{ }}. They are evaluated for each page and can use data, extensions, headers and status of its answer, and page: its number and cursor. The output has the items of all pages, the number of pages, and more. Each page is recorded before the next one is requested.",
 			"properties": {
 				"items": {"type": "string", "minLength": 1, "description": "The list of items of a page.", "examples": ["data.orders.nodes"]},
 				"next": {"type": "string", "minLength": 1, "description": "The cursor of the next page. Null or empty text after the last page.", "examples": ["data.orders.pageInfo.endCursor"]},

@@ -11,7 +11,7 @@ const inputSchema = `{
 	"required": ["url"],
 	"additionalProperties": false,
 	"properties": {
-		"url": {"type": "string", "minLength": 1, "description": "An absolute http or https URL. Values that expressions insert are escaped; only an expression at the very beginning is inserted unchanged."},
+		"url": {"type": "string", "minLength": 1, "description": "An absolute http or https URL. Values that expressions insert are escaped, so that each stays one path segment or one query value; only an expression at the very beginning is inserted unchanged."},
 		"method": {"type": "string", "enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"], "default": "GET", "description": "The method of the request."},
 		"query": {"type": "object", "description": "Fields to add to the query: strings, numbers, booleans or lists of them. Null omits a field."},
 		"headers": {"type": "object", "description": "Headers to send. Idempotency-Key defaults to the id of the run and the path of the step, the same for every attempt."},
@@ -26,11 +26,11 @@ const inputSchema = `{
 			"type": "object",
 			"required": ["style", "items"],
 			"additionalProperties": false,
-			"description": "Reads all pages of a list, one request per page. items, next and more are expressions without ${{ }}. They are evaluated for each page and can use body, headers and status of its response, and page: its number, cursor, offset and size.",
+			"description": "Reads all pages of a list, one request per page. items, next and more are expressions without ${{ }}. They are evaluated for each page and can use body, headers and status of its response, and page: its number, cursor, offset and size. The output has the items of all pages, the number of pages, and more. Each page is recorded before the next one is requested.",
 			"properties": {
-				"style": {"type": "string", "enum": ["cursor", "page", "offset", "link", "next_url"], "description": "How the next page is requested. cursor: with a value of the response. page: with a page number. offset: with the number of items before it. link: at the URL in the header Link with rel=next. next_url: at a URL in the response."},
+				"style": {"type": "string", "enum": ["cursor", "page", "offset", "link", "next_url"], "description": "How the next page is requested. cursor: with a value of the response. page: with a page number. offset: with the number of items before it. link: at the URL in the header Link with rel=next. next_url: at a URL in the response. A URL must be on the host of the step."},
 				"items": {"type": "string", "minLength": 1, "description": "The list of items of a page.", "examples": ["body.orders"]},
-				"next": {"type": "string", "minLength": 1, "description": "cursor: the cursor of the next page. next_url: its URL. Null or empty text after the last page.", "examples": ["body.next_cursor"]},
+				"next": {"type": "string", "minLength": 1, "description": "Required for cursor: the cursor of the next page, and for next_url: its URL. Null or empty text after the last page.", "examples": ["body.next_cursor"]},
 				"more": {"type": "string", "minLength": 1, "description": "Whether another page follows. By default there is none after a page without items, or with fewer than size, for page and offset; and after a page without a next one for the other styles.", "examples": ["body.has_more"]},
 				"param": {"type": "string", "minLength": 1, "description": "The parameter that the cursor, page number or offset is sent in. Defaults to the name of the style. In the body it can be a path, such as variables.after."},
 				"in": {"type": "string", "enum": ["query", "body"], "default": "query", "description": "Where the parameter is: in the query, or in the body or form."},

@@ -27,7 +27,7 @@ func Entries(reader Reader) []action.Entry {
 
 // The descriptions of fields that several actions have.
 const (
-	keyField     = `"key": {"type": "string", "description": "The name of the key: letters, digits and _ . : @ + = , ~ -, at most 200 characters."}`
+	keyField     = `"key": {"type": "string", "minLength": 1, "description": "The name of the key: letters, digits and _ . : @ + = , ~ -, at most 200 characters."}`
 	scopeField   = `"scope": {"type": "string", "enum": ["workflow", "workspace"], "default": "workflow", "description": "Whether the key belongs to this workflow or to the whole workspace."}`
 	expiresField = `"expires_in": {"type": "string", "description": "How long the key exists, such as 90s, 24h or 30d; at most 3650d."}`
 	expiresAt    = `"expires_at": {"type": ["string", "null"], "format": "date-time", "description": "When the key expires; null: never."}`
@@ -182,7 +182,7 @@ func incrementEntry() action.Entry {
 				"properties": {
 					` + keyField + `,
 					"by": {"type": "number", "default": 1, "description": "What to add. A key that does not exist counts as 0. Sums are exact."},
-					` + expiresField + `,
+					"expires_in": {"type": "string", "description": "How long a new key exists, such as 90s, 24h or 30d; at most 3650d."},
 					` + scopeField + `
 				}
 			}`,

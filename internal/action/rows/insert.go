@@ -7,15 +7,18 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-const newRow = `{
-	"type": "object",
-	"required": ["table", "values"],
-	"additionalProperties": false,
-	"properties": {
-		` + tableField + `,
-		"values": {"type": "object", "description": "The values by column name. Columns that are not given are null. A file column takes a file."}
-	}
-}`
+// newRow returns the schema of an input with the values of a row.
+func newRow(values string) string {
+	return `{
+		"type": "object",
+		"required": ["table", "values"],
+		"additionalProperties": false,
+		"properties": {
+			` + tableField + `,
+			"values": {"type": "object", "description": "` + values + ` A file column takes a file."}
+		}
+	}`
+}
 
 func insertEntry() action.Entry {
 	return action.Entry{
@@ -25,7 +28,7 @@ func insertEntry() action.Entry {
 			Summary: "Adds a row to a table, exactly once. The step fails if the table has a row with the same key.",
 			Writes:  true,
 			Stores:  true,
-			Input:   newRow,
+			Input:   newRow("The values by column name. Columns that are not given are null."),
 			Output:  `{"type": "object", "properties": {` + rowField + `}}`,
 			Limits:  []string{onceLimit, storedLimit},
 			Codes: []action.Code{
@@ -55,7 +58,7 @@ func upsertEntry() action.Entry {
 				"Runs that do this at the same time never add two rows.",
 			Writes: true,
 			Stores: true,
-			Input:  newRow,
+			Input:  newRow("The values by column name, including the key. Columns that are not given are null in a new row."),
 			Output: `{
 				"type": "object",
 				"properties": {

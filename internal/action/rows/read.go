@@ -35,9 +35,9 @@ func getEntry(reader Reader) action.Entry {
 					` + rowField + `
 				}
 			}`,
-			Check:  oneOf("key", "id"),
-			Limits: []string{"Give either key or id.", "The row can change between this step and a later one. To decide and change at once, use table.upsert, table.increment or state.set with if_absent."},
-			Codes:  []action.Code{unknownTable, action.ReadFailed},
+			ExactlyOne: []string{"key", "id"},
+			Limits:     []string{"Give either key or id.", "The row can change between this step and a later one. To decide and change at once, use table.upsert, table.increment or state.set with if_absent."},
+			Codes:      []action.Code{unknownTable, action.ReadFailed},
 			Examples: []action.Example{{
 				Title:  "A customer",
 				With:   `{"table": "customers", "key": "ada@example.com"}`,

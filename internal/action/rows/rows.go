@@ -6,7 +6,6 @@ package rows
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/expr"
@@ -34,7 +33,7 @@ const (
 	tableField  = `"table": {"type": "string", "minLength": 1, "maxLength": 63, "description": "The name of the table, or its id."}`
 	keyField    = `"key": {"type": ["string", "number"], "description": "The value that the row has in the key column of the table."}`
 	idField     = `"id": {"type": "string", "minLength": 1, "description": "The id of the row."}`
-	filterField = `"filter": {"type": "object", "description": "Which rows: a condition such as {\"column\": \"city\", \"op\": \"=\", \"value\": \"Bern\"}, or conditions joined by and, or and not."}`
+	filterField = `"filter": {"type": "object", "description": "Which rows: a condition such as {\"column\": \"city\", \"op\": \"=\", \"value\": \"Bern\"}, or conditions joined by and, or and not, as in GET /v1/tables/{table_id}/rows."}`
 	rowField    = `"row": {
 		"type": "object",
 		"description": "The row, as the API shows it.",
@@ -129,20 +128,4 @@ func (in input) selector() (s table.Selector, err error) {
 	}
 	s.Filter, err = in.json("filter")
 	return s, err
-}
-
-// oneOf returns a check that exactly one of some fields is given.
-func oneOf(fields ...string) func(map[string]any) []action.Problem {
-	return func(with map[string]any) []action.Problem {
-		given := 0
-		for _, name := range fields {
-			if _, ok := with[name]; ok {
-				given++
-			}
-		}
-		if given == 1 {
-			return nil
-		}
-		return []action.Problem{{Message: "needs exactly one of " + strings.Join(fields, ", ")}}
-	}
 }

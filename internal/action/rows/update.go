@@ -40,8 +40,8 @@ func updateEntry() action.Entry {
 					` + rowField + `
 				}
 			}`,
-			Check:  oneOf("key", "id", "filter"),
-			Limits: []string{onceLimit, storedLimit, changeCost, "The output has the row only if it was named by its key or id."},
+			ExactlyOne: []string{"key", "id", "filter"},
+			Limits:     []string{onceLimit, storedLimit, changeCost, "The output has the row only if it was named by its key or id."},
 			Codes: []action.Code{
 				unknownTable,
 				{Name: string(fault.RowNotFound), Meaning: "There is no row with this key or id. A filter that matches nothing is not a failure."},
@@ -89,10 +89,10 @@ func deleteEntry() action.Entry {
 					` + changeLimit + `
 				}
 			}`,
-			Output: `{"type": "object", "properties": {"count": {"type": "integer", "description": "How many rows were deleted."}}}`,
-			Check:  oneOf("key", "id", "filter"),
-			Limits: []string{onceLimit, changeCost},
-			Codes:  []action.Code{unknownTable},
+			Output:     `{"type": "object", "properties": {"count": {"type": "integer", "description": "How many rows were deleted."}}}`,
+			ExactlyOne: []string{"key", "id", "filter"},
+			Limits:     []string{onceLimit, changeCost},
+			Codes:      []action.Code{unknownTable},
 			Examples: []action.Example{{
 				Title:  "Customers without orders",
 				With:   `{"table": "customers", "filter": {"column": "orders", "op": "=", "value": 0}}`,
@@ -126,9 +126,9 @@ func incrementEntry() action.Entry {
 					"by": {"type": "number", "default": 1, "description": "What to add. Sums are exact."}
 				}
 			}`,
-			Output: `{"type": "object", "properties": {` + rowField + `}}`,
-			Check:  oneOf("key", "id"),
-			Limits: []string{onceLimit, "Give either key or id. The row must exist: table.upsert adds one."},
+			Output:     `{"type": "object", "properties": {` + rowField + `}}`,
+			ExactlyOne: []string{"key", "id"},
+			Limits:     []string{onceLimit, "Give either key or id. The row must exist: table.upsert adds one."},
 			Codes: []action.Code{
 				unknownTable,
 				{Name: string(fault.RowNotFound), Meaning: "There is no row with this key or id."},

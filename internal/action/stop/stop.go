@@ -20,7 +20,7 @@ func Entry() action.Entry {
 				"type": "object",
 				"additionalProperties": false,
 				"properties": {
-					"status": {"type": "string", "enum": ["succeeded", "failed"], "description": "The status of the run. Defaults to succeeded."},
+					"status": {"type": "string", "enum": ["succeeded", "failed"], "description": "The status of the run. Defaults to succeeded. failed sets its error to stopped."},
 					"message": {"type": "string", "maxLength": 4000, "description": "The reason. It is written to the log, and is the error message of a failed run."}
 				}
 			}`,

@@ -52,7 +52,7 @@ func Entry(starter Starter) action.Entry {
 		Spec: action.Spec{
 			Name:  "flow.run",
 			Title: "Run another workflow",
-			Summary: "Starts a run of another workflow in the same workspace and, by default, waits for it to end. " +
+			Summary: "Starts a run of another workflow in the same workspace, exactly once, and, by default, waits for it to end. " +
 				"The step fails if that run fails. A run can have at most 10 ancestors.",
 			Stores: true,
 			Input: `{
@@ -60,9 +60,9 @@ func Entry(starter Starter) action.Entry {
 				"required": ["workflow_id"],
 				"additionalProperties": false,
 				"properties": {
-					"workflow_id": {"type": "string", "minLength": 1, "description": "The workflow to run."},
+					"workflow_id": {"type": "string", "minLength": 1, "description": "The workflow to run, in the same workspace."},
 					"payload": {"type": "object", "description": "The payload, which the workflow sees as trigger.payload. Defaults to {}."},
-					"wait": {"type": "boolean", "description": "Whether to wait for the run to end. Defaults to true."}
+					"wait": {"type": "boolean", "description": "Whether to wait for the run to end. Defaults to true. The step then fails unless the run succeeds."}
 				}
 			}`,
 			Output: `{

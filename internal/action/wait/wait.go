@@ -28,14 +28,15 @@ func Entry() action.Entry {
 				"additionalProperties": false,
 				"properties": {
 					"for": {"type": "string", "description": "How long to wait, such as 90s, 2h or 3d."},
-					"until": {"type": "string", "description": "The time to wait for, in RFC 3339, such as 2026-11-15T09:30:00Z."}
+					"until": {"type": "string", "description": "The time to wait for, in RFC 3339, such as 2026-11-15T09:30:00Z. A time in the past does not wait."}
 				}
 			}`,
 			Output: `{
 				"type": "object",
 				"properties": {"waited_until": {"type": "string", "format": "date-time", "description": "The time that the step waited for."}}
 			}`,
-			Check: check,
+			ExactlyOne: []string{"for", "until"},
+			Check:      check,
 			Limits: []string{
 				"Set exactly one of the two fields.",
 				"A wait lasts at most 366 days. A time in the past does not wait.",

@@ -66,7 +66,7 @@ func names() []string {
 
 // sample returns the body of a made-up event, the first one of the trigger.
 func sample(workspaceID string, t workflow.Trigger, now time.Time) (json.RawMessage, error) {
-	e, err := trigger.SampleEvent(event.Type(t.Events[0]), workspaceID, now)
+	e, err := event.Sample(event.Type(t.Events[0]), workspaceID, now)
 	return e.Body, err
 }
 

@@ -3383,7 +3383,7 @@ export interface webhooks {
         put?: never;
         /**
          * Run started
-         * @description Sent when a run starts, whatever started it. See the tag for delivery and signatures.
+         * @description A run begins. Every run emits it, whatever started the run. See the tag for delivery and signatures.
          */
         post: operations["notifyRunStarted"];
         delete?: never;
@@ -3403,7 +3403,7 @@ export interface webhooks {
         put?: never;
         /**
          * Run succeeded
-         * @description Sent when a run succeeds. See the tag for delivery and signatures.
+         * @description A run succeeds. See the tag for delivery and signatures.
          */
         post: operations["notifyRunSucceeded"];
         delete?: never;
@@ -3423,7 +3423,7 @@ export interface webhooks {
         put?: never;
         /**
          * Run failed
-         * @description Sent when a run fails after all retries are exhausted. See the tag for delivery and signatures.
+         * @description A run fails. By then, all retries of its steps are exhausted. See the tag for delivery and signatures.
          */
         post: operations["notifyRunFailed"];
         delete?: never;
@@ -3443,7 +3443,7 @@ export interface webhooks {
         put?: never;
         /**
          * Run cancelled
-         * @description Sent when a running run is cancelled. A cancelled run does not emit `run.failed`. See the tag for delivery and signatures.
+         * @description A run is cancelled. A cancelled run does not emit `run.failed`. See the tag for delivery and signatures.
          */
         post: operations["notifyRunCancelled"];
         delete?: never;
@@ -3463,7 +3463,7 @@ export interface webhooks {
         put?: never;
         /**
          * Workflow activated
-         * @description Sent when a workflow becomes `active`. See the tag for delivery and signatures.
+         * @description A workflow becomes active. See the tag for delivery and signatures.
          */
         post: operations["notifyWorkflowActivated"];
         delete?: never;
@@ -3483,7 +3483,7 @@ export interface webhooks {
         put?: never;
         /**
          * Workflow paused
-         * @description Sent when a workflow becomes `paused`. See the tag for delivery and signatures.
+         * @description A workflow is paused. See the tag for delivery and signatures.
          */
         post: operations["notifyWorkflowPaused"];
         delete?: never;
@@ -3503,8 +3503,7 @@ export interface webhooks {
         put?: never;
         /**
          * Connection broken
-         * @description Sent once when a connection becomes `needs_reconnect`. A webhook with a `workflow_id` does not receive it. See the
-         *     tag for delivery and signatures.
+         * @description A connection has to be reconnected. The event is sent once, when the connection becomes `needs_reconnect`. A webhook with a `workflow_id` does not receive it. See the tag for delivery and signatures.
          */
         post: operations["notifyConnectionBroken"];
         delete?: never;
@@ -3523,9 +3522,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * Consent ends soon
-         * @description Sent once, 7 days before the consent for a connection ends, or later if it has not lived long, so that somebody
-         *     reconnects it in time. A webhook with a `workflow_id` does not receive it. See the tag for delivery and signatures.
+         * Connection ending
+         * @description The consent for a connection ends soon. The event is sent once, 7 days before the end, or later if the consent has not lived long, so that somebody reconnects it in time. A webhook with a `workflow_id` does not receive it. See the tag for delivery and signatures.
          */
         post: operations["notifyConnectionEnding"];
         delete?: never;
@@ -3742,17 +3740,8 @@ export interface components {
             /** @description The display name. Defaults to the id. */
             name?: string;
             /**
-             * @description The action of the step. `data.set` builds an object, which is its output. `flow.wait` waits for a duration
-             *     or until a time, without using any resources; its output is `{"waited_until": …}`. `flow.approval` waits for
-             *     an answer; its output is `{"approved", "by", "comment", "data"}`. `flow.run` runs another workflow; its
-             *     output is `{"run_id", "status", "output"}`. `flow.stop` ends the run. `log.write` writes to the log of the
-             *     run. `http.request` calls a URL; its output is `{"status", "headers", "body"}`, and with `paginate`
-             *     `{"items", "pages", "more", "status", "headers"}`. `graphql.request` sends a GraphQL query or mutation; its
-             *     output is `{"data", "extensions", "status", "headers"}`, and with `paginate` the same as that of
-             *     `http.request`. `code.js` runs JavaScript; its output is the return value of the script. The actions `table.*` read and change rows; `table.get` outputs `{"found", "row"}`,
-             *     `table.find` `{"rows", "count", "more"}`, and the others the `row` or the `count` of rows. The actions
-             *     `state.*` read and change keys; `state.get` outputs `{"found", "value", "expires_at"}`, `state.set` and
-             *     `state.increment` `{"set", "created", "value", "expires_at"}`, and `state.delete` `{"deleted"}`.
+             * @description The action of the step. The schema of its input says what it does and which members its output has;
+             *     `GET /v1/actions` describes it in full.
              */
             uses?: string;
             /** @description The input of the action. */
@@ -3790,7 +3779,7 @@ export interface components {
              *     everywhere in the run. Later steps still get them. Not for blocks.
              */
             mask?: string[];
-            /** @description The name of the connection that authenticates the step. `http.request` and `graphql.request` accept one. */
+            /** @description The name of the connection that authenticates the step. Only for actions with `accepts_connection`. */
             connection?: components["schemas"]["ConnectionName"];
             /**
              * @description What the step does while its connection has to be reconnected. `wait`: it waits, for up to seven days, and
@@ -3856,395 +3845,367 @@ export interface components {
             /** @description The largest upper bound. Defaults to `5m`, at most `24h`. */
             max_delay?: components["schemas"]["Duration"];
         };
-        /** @description The input of `http.request`. */
-        HttpRequestInput: {
-            /**
-             * @description An absolute http or https URL. Values that expressions insert are escaped, so that each stays one path
-             *     segment or one query value; only an expression at the very beginning is inserted unchanged.
-             */
-            url: string;
-            /**
-             * @default GET
-             * @enum {string}
-             */
-            method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
-            /** @description Fields to add to the query: strings, numbers, booleans or lists of them. Null omits a field. */
-            query?: {
-                [key: string]: unknown;
-            };
-            /** @description Headers to send. `Idempotency-Key` defaults to the run and the step. */
-            headers?: {
-                [key: string]: unknown;
-            };
-            /**
-             * @description The body. A string is sent as `text/plain`, a file as what it is, anything else as JSON. For another type,
-             *     set the header `Content-Type`.
-             */
-            body?: unknown;
-            /**
-             * @description An XML document, sent as `application/xml` instead of `body`. Values that expressions insert are escaped,
-             *     unless an expression is the whole document.
-             */
-            xml?: string;
-            /** @description The fields of a form, sent instead of `body`. */
-            form?: {
-                [key: string]: unknown;
-            };
-            /**
-             * @description The fields and files of a form with files, sent instead of `body`: strings, numbers, booleans, files, or
-             *     lists of them. An object with `file` or `value`, and `filename` or `type`, describes a part.
-             */
-            multipart?: {
-                [key: string]: unknown;
-            };
-            /**
-             * @description What becomes of the body of the response. `value`: it is part of the output. `file`: it is stored as a file,
-             *     if the status is one of success.
-             * @default value
-             * @enum {string}
-             */
-            response?: "value" | "file";
-            /**
-             * @description Whether redirects are followed, up to five.
-             * @default true
-             */
-            follow_redirects?: boolean;
-            /**
-             * @description The statuses that count as failures.
-             * @default >=400
-             */
-            fail_on?: string;
-            paginate?: components["schemas"]["Pagination"];
-        };
-        /**
-         * @description How `http.request` reads all pages of a list, one request per page. `items`, `next` and `more` are expressions
-         *     without `${{ }}`. They are evaluated for each page and can use `body`, `headers` and `status` of its response,
-         *     and `page`: its `number`, `cursor`, `offset` and `size`. The output has the `items` of all pages, the number of
-         *     `pages`, and `more`. Each page is recorded before the next one is requested.
-         */
-        Pagination: {
-            /**
-             * @description How the next page is requested. `cursor`: with a value of the response. `page`: with a page number.
-             *     `offset`: with the number of items before it. `link`: at the URL in the header `Link` with `rel=next`.
-             *     `next_url`: at a URL in the response. A URL must be on the host of the step.
-             * @enum {string}
-             */
-            style: "cursor" | "page" | "offset" | "link" | "next_url";
-            /**
-             * @description The list of items of a page.
-             * @example body.orders
-             */
-            items: string;
-            /**
-             * @description Required for `cursor`: the cursor of the next page, and for `next_url`: its URL. Null or empty text after the
-             *     last page.
-             * @example body.next_cursor
-             */
-            next?: string;
-            /**
-             * @description Whether another page follows. By default there is none after a page without items, or with fewer than `size`,
-             *     for `page` and `offset`; and after a page without a next one for the other styles.
-             * @example body.has_more
-             */
-            more?: string;
-            /**
-             * @description The parameter that the cursor, page number or offset is sent in. Defaults to the name of the style. In the
-             *     body it can be a path, such as `variables.after`.
-             */
-            param?: string;
-            /**
-             * @description Where the parameter is: in the query, or in the body or form.
-             * @default query
-             * @enum {string}
-             */
-            in?: "query" | "body";
-            /** @description The first page number, by default 1, or the first offset, by default 0. */
-            start?: number;
-            /**
-             * @description For `page` and `offset`: the number of items of a full page. A page with fewer is the last one. The offset
-             *     grows by it, and otherwise by the number of items.
-             */
-            size?: number;
-            /**
-             * @description The most pages to read.
-             * @default 100
-             */
-            max_pages?: number;
-        };
-        /** @description The input of `graphql.request`. */
-        GraphqlRequestInput: {
-            /**
-             * @description The absolute http or https URL of the GraphQL endpoint. Values that expressions insert are escaped; only an
-             *     expression at the very beginning is inserted unchanged.
-             * @example https://api.example.com/graphql
-             */
-            url: string;
-            /**
-             * @description A GraphQL document with a query or a mutation. It cannot contain expressions: values belong in `variables`.
-             * @example query ($id: ID!) { order(id: $id) { total } }
-             */
-            query: string;
-            /** @description The values of the variables that the query declares, by name without `$`. */
-            variables?: {
-                [key: string]: unknown;
-            };
-            /** @description Which operation to execute, if the query has several. */
-            operation_name?: string;
-            /** @description Headers to send. `Idempotency-Key` defaults to the run and the step. */
-            headers?: {
-                [key: string]: unknown;
-            };
-            /**
-             * @description What happens if the answer has errors. `fail`: the step fails with `graphql_errors`. `return`: the output
-             *     has the list `errors`, beside the `data` that there is. Transient errors fail the step in any case, so that
-             *     it is retried.
-             * @default fail
-             * @enum {string}
-             */
-            errors?: "fail" | "return";
-            paginate?: components["schemas"]["GraphqlPagination"];
-        };
-        /**
-         * @description How `graphql.request` reads all pages of a list, one request per page. `items`, `next` and `more` are expressions
-         *     without `${{ }}`. They are evaluated for each page and can use `data`, `extensions`, `headers` and `status` of
-         *     its answer, and `page`: its `number` and `cursor`. The output has the `items` of all pages, the number of
-         *     `pages`, and `more`. Each page is recorded before the next one is requested.
-         */
-        GraphqlPagination: {
-            /**
-             * @description The list of items of a page.
-             * @example data.orders.nodes
-             */
-            items: string;
-            /**
-             * @description The cursor of the next page. Null or empty text after the last page.
-             * @example data.orders.pageInfo.endCursor
-             */
-            next: string;
-            /**
-             * @description Whether another page follows. By default there is none after a page without a next one.
-             * @example data.orders.pageInfo.hasNextPage
-             */
-            more?: string;
-            /**
-             * @description The variable that gets the cursor, without `$`. The query has to declare it. It can be a path, such as
-             *     `input.after`.
-             * @default after
-             */
-            variable?: string;
-            /**
-             * @description The most pages to read.
-             * @default 100
-             */
-            max_pages?: number;
-        };
-        /** @description The input of `code.js`. */
+        /** @description Text with an expression, `${{ … }}`. */
+        Expression: string;
+        /** @enum {string} */
+        LogLevel: "debug" | "info" | "warn" | "error";
+        /** @description The input of `code.js`. Runs the body of a JavaScript function and returns its result. The script runs in a separate process with limited time and memory, without access to the file system, network or timers. It can read the files in its input and create new ones. Its console output is written to the log of the step. Output: The return value of the script. A value that is not an object is wrapped: {"value": …}. Files in it, from the input or made with new File(parts, name, {type}), become files of the run. */
         CodeJsInput: {
-            /**
-             * @description The body of a JavaScript function. It sees `input`, may use `await`, and its `return` value is the result.
-             *     It runs in a separate process with limited time and memory, without access to files, network or timers.
-             */
-            code: string;
-            /** @description The value that the script sees as `input`, with expressions anywhere inside. */
+            /** @description The body of a function. It sees input, may use await, and its return value is the result. */
+            code: string | components["schemas"]["Expression"];
+            /** @description The value that the script sees as input. Defaults to null. A file in it is an object of the class File, with name, type, size, sha256 and the methods text(), json() and bytes(), which return promises. */
             input?: unknown;
         };
-        /** @description The input of `data.set`. */
+        /** @description The input of `data.set`. Builds an object from literal values and expressions. Later steps read it as the step's output. Output: The object that was built. */
         DataSetInput: {
-            /** @description The object to build, with expressions anywhere inside, or an expression that returns it. */
+            /** @description The object to build. Expressions are allowed anywhere inside. */
             values: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
         };
-        /** @description The input of `flow.wait`: one of the two members. */
-        FlowWaitInput: {
-            /** @description How long to wait, such as `90s`, `2h` or `3d`, or an expression that returns it. */
-            for?: string;
-            /** @description When to continue, as an RFC 3339 time or an expression that returns one. A time in the past does not wait. */
-            until?: string;
-        };
-        /** @description Text with an expression, `${{ … }}`. */
-        Expression: string;
-        /** @description The input of `flow.approval`. A rejection is not a failure: later steps check `approved`. */
+        /** @description The input of `flow.approval`. Waits until someone approves or rejects, optionally with a comment and data. A rejection is not a failure: later steps check `approved`. The wait survives restarts. Members of the output: `approved`, `by`, `comment`, `data`. */
         FlowApprovalInput: {
             /** @description The question to decide, shown to the person who answers. */
-            message?: string;
-            /** @description How long to wait, such as `2d`, or an expression that returns it. Defaults to `7d`, at most `366d`. */
+            message?: string | components["schemas"]["Expression"];
+            /** @description How long to wait, such as 2d. Defaults to 7d, at most 366d. */
             timeout?: string;
-            /**
-             * @description What happens if the step is not answered in time. `fail`, the default: the step fails with
-             *     `approval_timed_out`. `continue`: it succeeds with `approved` set to false. `approve`: it succeeds with
-             *     `approved` set to true.
-             */
+            /** @description What happens if the step is not answered in time. fail, the default: the step fails with approval_timed_out. continue: it succeeds with approved set to false. approve: it succeeds with approved set to true. */
             on_timeout?: ("fail" | "continue" | "approve") | components["schemas"]["Expression"];
-            /**
-             * @description A request to send when the wait begins. `links.<step id>.page` and `links.<step id>.callback` are the
-             *     addresses to answer at; anyone who has one can answer. Links and secrets in it are redacted in stored data.
-             */
+            /** @description A request to send when the wait begins. The links to answer with are links.\<step id>.page and links.\<step id>.callback; anyone who has one can answer. Links and secrets in the request are redacted in stored data. */
             notify?: {
-                /** @description The address to send it to with `POST`. */
-                url: string;
+                /** @description The address to send it to with POST. */
+                url: string | components["schemas"]["Expression"];
                 headers?: {
-                    [key: string]: unknown;
+                    [key: string]: (string | number | boolean) | components["schemas"]["Expression"];
                 } | components["schemas"]["Expression"];
                 /** @description The body. A string is sent as text, anything else as JSON. */
                 body?: unknown;
             } | components["schemas"]["Expression"];
-            /** @description The interval at which `notify` is sent again until the step is answered, such as `1d`; at least `1m`. Requires `notify`. */
+            /** @description The interval at which notify is sent again until the step is answered, such as 1d; at least 1m. Requires notify. */
             remind_every?: string;
         };
-        /**
-         * @description The input of `flow.run`. The run is started once, no matter how often the step is executed. A run can have at
-         *     most ten ancestors.
-         */
+        /** @description The input of `flow.run`. Starts a run of another workflow in the same workspace, exactly once, and, by default, waits for it to end. The step fails if that run fails. A run can have at most 10 ancestors. Members of the output: `run_id`, `status`, `output`. */
         FlowRunInput: {
             /** @description The workflow to run, in the same workspace. */
             workflow_id: string;
-            /** @description The payload, which the workflow sees as `trigger.payload`. Defaults to `{}`. */
+            /** @description The payload, which the workflow sees as trigger.payload. Defaults to {}. */
             payload?: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
-            /** @description Whether the step waits for the run to end. Defaults to true. The step then fails unless the run succeeds. */
+            /** @description Whether to wait for the run to end. Defaults to true. The step then fails unless the run succeeds. */
             wait?: boolean | components["schemas"]["Expression"];
         };
-        /** @description The input of `flow.stop`. The run ends immediately, even from inside a loop; open steps are cancelled. */
+        /** @description The input of `flow.stop`. Ends the run immediately, even from inside a loop. Steps in progress are cancelled, and no further steps start. The output is empty. */
         FlowStopInput: {
-            /** @description The status of the run. Defaults to `succeeded`. `failed` sets its error to `stopped`. */
+            /** @description The status of the run. Defaults to succeeded. failed sets its error to stopped. */
             status?: ("succeeded" | "failed") | components["schemas"]["Expression"];
             /** @description The reason. It is written to the log, and is the error message of a failed run. */
-            message?: string;
+            message?: string | components["schemas"]["Expression"];
         };
-        /** @description The input of `log.write`. */
+        /** @description The input of `flow.wait`. Waits for a duration or until a time, at most 366 days. The wait survives restarts. Members of the output: `waited_until`. */
+        FlowWaitInput: {
+            /** @description How long to wait, such as 90s, 2h or 3d. */
+            for?: string;
+            /** @description The time to wait for, in RFC 3339, such as 2026-11-15T09:30:00Z. A time in the past does not wait. */
+            until?: string;
+        } & (unknown | unknown);
+        /** @description The input of `graphql.request`. Sends a GraphQL query or mutation and returns its data. Errors in the answer fail the step. Network errors, timeouts, rate limits and the statuses 408, 425, 429 and 5xx are retried. Every attempt carries the same Idempotency-Key, unless the step sets one. Members of the output: `data`, `extensions`, `status`, `headers`, `errors`, `body`, `truncated`, `items`, `pages`, `more`. */
+        GraphqlRequestInput: {
+            /**
+             * @description The absolute http or https URL of the GraphQL endpoint. Values that expressions insert are escaped; only an expression at the very beginning is inserted unchanged.
+             * @example https://api.example.com/graphql
+             */
+            url: string;
+            /**
+             * @description A GraphQL document with a query or a mutation. It cannot contain expressions: values belong in variables.
+             * @example query ($id: ID!) { order(id: $id) { total } }
+             */
+            query: string;
+            /** @description The values of the variables that the query declares, by name without $. */
+            variables?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /** @description Which operation to execute, if the query has several. */
+            operation_name?: string;
+            /** @description Headers to send. Idempotency-Key defaults to the id of the run and the path of the step, the same for every attempt. */
+            headers?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /**
+             * @description What happens if the answer has errors. fail: the step fails with graphql_errors. return: the output has the list errors, beside the data that there is. Transient errors fail the step in any case, so that it is retried.
+             * @default fail
+             */
+            errors?: ("fail" | "return") | components["schemas"]["Expression"];
+            /** @description Reads all pages of a list, one request per page. items, next and more are expressions without ${{ }}. They are evaluated for each page and can use data, extensions, headers and status of its answer, and page: its number and cursor. The output has the items of all pages, the number of pages, and more. Each page is recorded before the next one is requested. */
+            paginate?: {
+                /**
+                 * @description The list of items of a page.
+                 * @example data.orders.nodes
+                 */
+                items: string;
+                /**
+                 * @description The cursor of the next page. Null or empty text after the last page.
+                 * @example data.orders.pageInfo.endCursor
+                 */
+                next: string;
+                /**
+                 * @description Whether another page follows. By default there is none after a page without a next one.
+                 * @example data.orders.pageInfo.hasNextPage
+                 */
+                more?: string;
+                /**
+                 * @description The variable that gets the cursor, without $. The query has to declare it. It can be a path, such as input.after.
+                 * @default after
+                 */
+                variable?: string;
+                /**
+                 * @description The most pages to read.
+                 * @default 100
+                 */
+                max_pages?: number | components["schemas"]["Expression"];
+            } | components["schemas"]["Expression"];
+        };
+        /** @description The input of `http.request`. Sends an HTTP request and returns the response. Network errors, timeouts and the statuses 408, 425, 429 and 5xx are retried. Every attempt carries the same Idempotency-Key, unless the step sets one. X-Service-Depth is the number of ancestors of the run. Members of the output: `status`, `headers`, `body`, `truncated`, `items`, `pages`, `more`. */
+        HttpRequestInput: {
+            /** @description An absolute http or https URL. Values that expressions insert are escaped, so that each stays one path segment or one query value; only an expression at the very beginning is inserted unchanged. */
+            url: string;
+            /**
+             * @description The method of the request.
+             * @default GET
+             */
+            method?: ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS") | components["schemas"]["Expression"];
+            /** @description Fields to add to the query: strings, numbers, booleans or lists of them. Null omits a field. */
+            query?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /** @description Headers to send. Idempotency-Key defaults to the id of the run and the path of the step, the same for every attempt. */
+            headers?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /** @description The body. A string is sent as text/plain, a file as what it is, anything else as JSON. For another type, set the header Content-Type. */
+            body?: unknown;
+            /** @description An XML document, sent as application/xml instead of body. Values that expressions insert are escaped, unless an expression is the whole document. For another type, such as application/soap+xml, set the header Content-Type. */
+            xml?: string;
+            /** @description The fields of a form, sent instead of body. */
+            form?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /** @description The fields and files of a form with files (multipart/form-data), sent instead of body: strings, numbers, booleans, files, or lists of them. Null omits a field. For another name or type of a part, write an object: {"file": …, "filename": …, "type": …} or {"value": …, "type": …}. Fields are sent before files. */
+            multipart?: {
+                [key: string]: unknown;
+            } | components["schemas"]["Expression"];
+            /**
+             * @description What becomes of the body of the response. value: it is part of the output. file: it is stored as a file of any size, if the status is one of success (2xx).
+             * @default value
+             */
+            response?: ("value" | "file") | components["schemas"]["Expression"];
+            /**
+             * @description Whether redirects are followed, up to five.
+             * @default true
+             */
+            follow_redirects?: boolean | components["schemas"]["Expression"];
+            /**
+             * @description The statuses that count as failures: >= followed by a status, or never.
+             * @default >=400
+             */
+            fail_on?: string | components["schemas"]["Expression"];
+            /** @description Reads all pages of a list, one request per page. items, next and more are expressions without ${{ }}. They are evaluated for each page and can use body, headers and status of its response, and page: its number, cursor, offset and size. The output has the items of all pages, the number of pages, and more. Each page is recorded before the next one is requested. */
+            paginate?: {
+                /** @description How the next page is requested. cursor: with a value of the response. page: with a page number. offset: with the number of items before it. link: at the URL in the header Link with rel=next. next_url: at a URL in the response. A URL must be on the host of the step. */
+                style: ("cursor" | "page" | "offset" | "link" | "next_url") | components["schemas"]["Expression"];
+                /**
+                 * @description The list of items of a page.
+                 * @example body.orders
+                 */
+                items: string;
+                /**
+                 * @description Required for cursor: the cursor of the next page, and for next_url: its URL. Null or empty text after the last page.
+                 * @example body.next_cursor
+                 */
+                next?: string;
+                /**
+                 * @description Whether another page follows. By default there is none after a page without items, or with fewer than size, for page and offset; and after a page without a next one for the other styles.
+                 * @example body.has_more
+                 */
+                more?: string;
+                /** @description The parameter that the cursor, page number or offset is sent in. Defaults to the name of the style. In the body it can be a path, such as variables.after. */
+                param?: string;
+                /**
+                 * @description Where the parameter is: in the query, or in the body or form.
+                 * @default query
+                 */
+                in?: ("query" | "body") | components["schemas"]["Expression"];
+                /** @description The first page number, by default 1, or the first offset, by default 0. */
+                start?: number | components["schemas"]["Expression"];
+                /** @description page and offset: the number of items of a full page. A page with fewer is the last one. The offset grows by it, and otherwise by the number of items. */
+                size?: number | components["schemas"]["Expression"];
+                /**
+                 * @description The most pages to read.
+                 * @default 100
+                 */
+                max_pages?: number | components["schemas"]["Expression"];
+            } | components["schemas"]["Expression"];
+        };
+        /** @description The input of `log.write`. Adds a line to the log of the step. Text beyond 2 KiB is truncated. The output is empty. */
         LogWriteInput: {
-            /** @description The line to write. Text beyond 2 KiB is truncated. */
+            /** @description The line to write. */
             message: string;
-            /** @description The severity. Defaults to `info`. */
-            level?: components["schemas"]["LogLevel"] | components["schemas"]["Expression"];
+            /** @description The severity. Defaults to info. */
+            level?: ("debug" | "info" | "warn" | "error") | components["schemas"]["Expression"];
         };
-        /** @enum {string} */
-        LogLevel: "debug" | "info" | "warn" | "error";
-        /** @description The input of `state.delete`. */
+        /** @description The input of `state.delete`. Deletes a key, exactly once. It is not a failure if there is none. Members of the output: `deleted`. */
         StateDeleteInput: {
-            /** @description The name of the key: letters, digits and `_ . : @ + = , ~ -`, at most 200 characters. */
+            /** @description The name of the key: letters, digits and _ . : @ + = , ~ -, at most 200 characters. */
             key: string;
-            /** @description Whether the key belongs to the workflow of the run, the default, or to the workspace. */
+            /**
+             * @description Whether the key belongs to this workflow or to the whole workspace.
+             * @default workflow
+             */
             scope?: ("workflow" | "workspace") | components["schemas"]["Expression"];
         };
-        /** @description The input of `state.get`. */
+        /** @description The input of `state.get`. Reads the value under a key. It is not a failure if there is none. Members of the output: `found`, `value`, `expires_at`. */
         StateGetInput: {
-            /** @description The name of the key: letters, digits and `_ . : @ + = , ~ -`, at most 200 characters. */
+            /** @description The name of the key: letters, digits and _ . : @ + = , ~ -, at most 200 characters. */
             key: string;
             /** @description The value of the output if there is no such key. Null by default. */
             default?: unknown;
-            /** @description Whether the key belongs to the workflow of the run, the default, or to the workspace. */
+            /**
+             * @description Whether the key belongs to this workflow or to the whole workspace.
+             * @default workflow
+             */
             scope?: ("workflow" | "workspace") | components["schemas"]["Expression"];
         };
-        /** @description The input of `state.increment`. `expires_in` applies to a new key. */
+        /** @description The input of `state.increment`. Adds to the number under a key, exactly once. No increment is lost, however many runs do this at the same time. Members of the output: `set`, `created`, `value`, `expires_at`. */
         StateIncrementInput: {
-            /** @description The name of the key: letters, digits and `_ . : @ + = , ~ -`, at most 200 characters. */
+            /** @description The name of the key: letters, digits and _ . : @ + = , ~ -, at most 200 characters. */
             key: string;
-            /** @description What to add. Defaults to 1. */
+            /**
+             * @description What to add. A key that does not exist counts as 0. Sums are exact.
+             * @default 1
+             */
             by?: number | components["schemas"]["Expression"];
-            /** @description How long the key exists, such as `24h` or `30d`; at most `3650d`. */
+            /** @description How long a new key exists, such as 90s, 24h or 30d; at most 3650d. */
             expires_in?: string;
-            /** @description Whether the key belongs to the workflow of the run, the default, or to the workspace. */
+            /**
+             * @description Whether the key belongs to this workflow or to the whole workspace.
+             * @default workflow
+             */
             scope?: ("workflow" | "workspace") | components["schemas"]["Expression"];
         };
-        /** @description The input of `state.set`. */
+        /** @description The input of `state.set`. Stores a value under a key, exactly once. With if_absent, only the first run sets the key and the others see that it exists. Members of the output: `set`, `created`, `value`, `expires_at`. */
         StateSetInput: {
-            /** @description The name of the key: letters, digits and `_ . : @ + = , ~ -`, at most 200 characters. */
+            /** @description The name of the key: letters, digits and _ . : @ + = , ~ -, at most 200 characters. */
             key: string;
-            /** @description The value, any JSON of at most 64 KiB. */
+            /** @description The value: any JSON of at most 64 KiB. */
             value: unknown;
-            /** @description How long the key exists, such as `24h` or `30d`; at most `3650d`. */
+            /** @description How long the key exists, such as 90s, 24h or 30d; at most 3650d. */
             expires_in?: string;
-            /** @description Whether to leave a key that exists as it is. Defaults to false. */
+            /**
+             * @description Whether to leave a key that exists as it is.
+             * @default false
+             */
             if_absent?: boolean | components["schemas"]["Expression"];
-            /** @description Whether the key belongs to the workflow of the run, the default, or to the workspace. */
+            /**
+             * @description Whether the key belongs to this workflow or to the whole workspace.
+             * @default workflow
+             */
             scope?: ("workflow" | "workspace") | components["schemas"]["Expression"];
         };
-        /** @description The input of `table.delete`: one of `key`, `id` and `filter`. */
+        /** @description The input of `table.delete`. Deletes one row, or all rows that match a filter, exactly once. It is not a failure if there is none. Members of the output: `count`. */
         TableDeleteInput: {
             /** @description The name of the table, or its id. */
-            table: string;
+            table: string | components["schemas"]["Expression"];
             /** @description The value that the row has in the key column of the table. */
             key?: (string | number) | components["schemas"]["Expression"];
             /** @description The id of the row. */
             id?: string;
-            /** @description Which rows, in the language of `GET /v1/tables/{table_id}/rows`. */
+            /** @description Which rows: a condition such as {"column": "city", "op": "=", "value": "Bern"}, or conditions joined by and, or and not, as in GET /v1/tables/{table_id}/rows. */
             filter?: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
-            /** @description With a filter, the most rows to take, the oldest first. Defaults to 1,000. */
+            /**
+             * @description With a filter: the most rows to take, the oldest first.
+             * @default 1000
+             */
             limit?: number | components["schemas"]["Expression"];
         } & (unknown | unknown | unknown);
-        /** @description The input of `table.find`. */
+        /** @description The input of `table.find`. Reads the rows of a table that match a filter, in the order of a column. Members of the output: `rows`, `count`, `more`. */
         TableFindInput: {
             /** @description The name of the table, or its id. */
-            table: string;
-            /** @description Which rows, in the language of `GET /v1/tables/{table_id}/rows`. */
+            table: string | components["schemas"]["Expression"];
+            /** @description Which rows: a condition such as {"column": "city", "op": "=", "value": "Bern"}, or conditions joined by and, or and not, as in GET /v1/tables/{table_id}/rows. */
             filter?: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
-            /** @description The column to sort by, descending after a `-`. Without it, the oldest row comes first. */
+            /** @description The column to sort by, descending after a -. Without it, the oldest row comes first. */
             sort?: string;
-            /** @description The most rows to return. Defaults to 100. */
+            /**
+             * @description The most rows to return.
+             * @default 100
+             */
             limit?: number | components["schemas"]["Expression"];
         };
-        /** @description The input of `table.get`: either `key` or `id`. */
+        /** @description The input of `table.get`. Reads one row of a table by its key or id. It is not a failure if there is none. Members of the output: `found`, `row`. */
         TableGetInput: {
             /** @description The name of the table, or its id. */
-            table: string;
+            table: string | components["schemas"]["Expression"];
             /** @description The value that the row has in the key column of the table. */
             key?: (string | number) | components["schemas"]["Expression"];
             /** @description The id of the row. */
             id?: string;
         } & (unknown | unknown);
-        /** @description The input of `table.increment`: either `key` or `id`. */
+        /** @description The input of `table.increment`. Adds to a number in a row, exactly once. No increment is lost, however many runs do this at the same time. Members of the output: `row`. */
         TableIncrementInput: {
             /** @description The name of the table, or its id. */
-            table: string;
+            table: string | components["schemas"]["Expression"];
             /** @description The value that the row has in the key column of the table. */
             key?: (string | number) | components["schemas"]["Expression"];
             /** @description The id of the row. */
             id?: string;
-            /** @description The column, of type `number`. A null counts as 0. */
+            /** @description The column, of type number. A null counts as 0. */
             column: string;
-            /** @description What to add. Defaults to 1. */
+            /**
+             * @description What to add. Sums are exact.
+             * @default 1
+             */
             by?: number | components["schemas"]["Expression"];
         } & (unknown | unknown);
-        /** @description The input of `table.insert`. */
+        /** @description The input of `table.insert`. Adds a row to a table, exactly once. The step fails if the table has a row with the same key. Members of the output: `row`. */
         TableInsertInput: {
             /** @description The name of the table, or its id. */
-            table: string;
-            /** @description The values by column name. Columns that are not given are null. */
+            table: string | components["schemas"]["Expression"];
+            /** @description The values by column name. Columns that are not given are null. A file column takes a file. */
             values: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
         };
-        /** @description The input of `table.update`: one of `key`, `id` and `filter`. */
+        /** @description The input of `table.update`. Changes values of one row, or of all rows that match a filter, exactly once. Members of the output: `count`, `row`. */
         TableUpdateInput: {
             /** @description The name of the table, or its id. */
-            table: string;
+            table: string | components["schemas"]["Expression"];
             /** @description The value that the row has in the key column of the table. */
             key?: (string | number) | components["schemas"]["Expression"];
             /** @description The id of the row. */
             id?: string;
-            /** @description Which rows, in the language of `GET /v1/tables/{table_id}/rows`. */
+            /** @description Which rows: a condition such as {"column": "city", "op": "=", "value": "Bern"}, or conditions joined by and, or and not, as in GET /v1/tables/{table_id}/rows. */
             filter?: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
-            /** @description With a filter, the most rows to take, the oldest first. Defaults to 1,000. */
+            /**
+             * @description With a filter: the most rows to take, the oldest first.
+             * @default 1000
+             */
             limit?: number | components["schemas"]["Expression"];
             /** @description The new values by column name. Other columns keep their values; null clears one. */
             values: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
         } & (unknown | unknown | unknown);
-        /** @description The input of `table.upsert`. */
+        /** @description The input of `table.upsert`. Adds a row, or changes the given values of the row that has the same key, exactly once. Runs that do this at the same time never add two rows. Members of the output: `row`, `created`. */
         TableUpsertInput: {
             /** @description The name of the table, or its id. */
-            table: string;
-            /** @description The values by column name, including the key. */
+            table: string | components["schemas"]["Expression"];
+            /** @description The values by column name, including the key. Columns that are not given are null in a new row. A file column takes a file. */
             values: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
@@ -5355,6 +5316,73 @@ export interface components {
         };
         /** @enum {string} */
         EventName: "run.started" | "run.succeeded" | "run.failed" | "run.cancelled" | "workflow.activated" | "workflow.paused" | "connection.broken" | "connection.ending";
+        EventType: string;
+        EventTypes: string;
+        AnyNotification: components["schemas"]["RunStartedNotification"] | components["schemas"]["RunSucceededNotification"] | components["schemas"]["RunFailedNotification"] | components["schemas"]["RunCancelledNotification"] | components["schemas"]["WorkflowActivatedNotification"] | components["schemas"]["WorkflowPausedNotification"] | components["schemas"]["ConnectionBrokenNotification"] | components["schemas"]["ConnectionEndingNotification"];
+        RunStartedNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "run.started";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["RunStartedData"];
+        };
+        RunSucceededNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "run.succeeded";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["RunFinishedData"];
+        };
+        RunFailedNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "run.failed";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["RunFailedData"];
+        };
+        RunCancelledNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "run.cancelled";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["RunFinishedData"];
+        };
+        WorkflowActivatedNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "workflow.activated";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["WorkflowStateData"];
+        };
+        WorkflowPausedNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "workflow.paused";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["WorkflowStateData"];
+        };
+        ConnectionBrokenNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "connection.broken";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["ConnectionBrokenData"];
+        };
+        ConnectionEndingNotification: {
+            id: components["schemas"]["EventId"];
+            /** @constant */
+            event: "connection.ending";
+            /** @description When the event happened. */
+            timestamp: components["schemas"]["Timestamp"];
+            data: components["schemas"]["ConnectionEndingData"];
+        };
         WebhookCreate: {
             url: components["schemas"]["WebhookUrl"];
             events: components["schemas"]["WebhookEventsInput"];
@@ -5376,7 +5404,7 @@ export interface components {
         /** @description The events to subscribe to. Duplicates are removed. */
         WebhookEventsInput: components["schemas"]["EventName"][];
         /** @description The events that the webhook is subscribed to. */
-        WebhookEvents: string[];
+        WebhookEvents: components["schemas"]["EventType"][];
         Webhook: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
@@ -5457,7 +5485,6 @@ export interface components {
          * @enum {string}
          */
         DeliveryStatus: "pending" | "delivered" | "exhausted" | "dropped";
-        EventType: string;
         DeliveryAttempt: {
             number: number;
             at: components["schemas"]["Timestamp"];
@@ -5532,7 +5559,6 @@ export interface components {
             data: components["schemas"]["Delivery"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        AnyNotification: components["schemas"]["RunStartedNotification"] | components["schemas"]["RunSucceededNotification"] | components["schemas"]["RunFailedNotification"] | components["schemas"]["RunCancelledNotification"] | components["schemas"]["WorkflowActivatedNotification"] | components["schemas"]["WorkflowPausedNotification"] | components["schemas"]["ConnectionBrokenNotification"] | components["schemas"]["ConnectionEndingNotification"];
         Event: {
             id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
@@ -6692,62 +6718,6 @@ export interface components {
             /** @description The number of the current version of the definition. */
             version: number;
         };
-        RunStartedNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "run.started";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["RunStartedData"];
-        };
-        RunSucceededNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "run.succeeded";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["RunFinishedData"];
-        };
-        RunFailedNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "run.failed";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["RunFailedData"];
-        };
-        RunCancelledNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "run.cancelled";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["RunFinishedData"];
-        };
-        WorkflowActivatedNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "workflow.activated";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["WorkflowStateData"];
-        };
-        WorkflowPausedNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "workflow.paused";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["WorkflowStateData"];
-        };
-        ConnectionBrokenNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "connection.broken";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["ConnectionBrokenData"];
-        };
         ConnectionBrokenData: {
             connection_id: components["schemas"]["ConnectionId"];
             name: components["schemas"]["ConnectionName"];
@@ -6755,14 +6725,6 @@ export interface components {
             integration: string | null;
             /** @description Why it has to be reconnected. */
             problem: string;
-        };
-        ConnectionEndingNotification: {
-            id: components["schemas"]["EventId"];
-            /** @constant */
-            event: "connection.ending";
-            /** @description When the event happened. */
-            timestamp: components["schemas"]["Timestamp"];
-            data: components["schemas"]["ConnectionEndingData"];
         };
         ConnectionEndingData: {
             connection_id: components["schemas"]["ConnectionId"];
@@ -17366,7 +17328,7 @@ export interface operations {
                  * @description Returns only events of these types, separated by commas.
                  * @example run.failed,run.cancelled
                  */
-                types?: string;
+                types?: components["schemas"]["EventTypes"];
                 /**
                  * @description Returns only events of this workflow and its runs.
                  * @example wf_01m7f8njhve3pt0yekqqme4qcm
@@ -17455,7 +17417,7 @@ export interface operations {
                  * @description Returns only events of these types, separated by commas.
                  * @example run.failed,run.cancelled
                  */
-                types?: string;
+                types?: components["schemas"]["EventTypes"];
                 /**
                  * @description Returns only events of this workflow and its runs.
                  * @example wf_01m7f8njhve3pt0yekqqme4qcm
@@ -19462,19 +19424,19 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "run.started",
-                 *       "timestamp": "2026-11-15T09:45:10.004Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
                  *         "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "status": "running",
                  *         "trigger": {
                  *           "type": "manual",
                  *           "id": null
                  *         },
-                 *         "started_at": "2026-11-15T09:45:10.004Z"
+                 *         "started_at": "2026-11-15T09:45:10.000Z"
                  *       }
                  *     }
                  */
@@ -19543,21 +19505,21 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "run.succeeded",
-                 *       "timestamp": "2026-11-15T09:45:20.031Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
                  *         "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "status": "succeeded",
                  *         "trigger": {
                  *           "type": "manual",
                  *           "id": null
                  *         },
-                 *         "started_at": "2026-11-15T09:45:10.004Z",
-                 *         "finished_at": "2026-11-15T09:45:20.031Z",
-                 *         "duration_ms": 10027
+                 *         "started_at": "2026-11-15T09:45:08.750Z",
+                 *         "finished_at": "2026-11-15T09:45:10.000Z",
+                 *         "duration_ms": 1250
                  *       }
                  *     }
                  */
@@ -19626,23 +19588,23 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "run.failed",
-                 *       "timestamp": "2026-11-15T09:40:00.786Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "run_id": "run_01m7f97x43ev5b9ts55c7j3qdp",
-                 *         "workflow_id": "wf_01m7dcqx4yedqrb018tr4sjm6r",
-                 *         "workflow_name": "Close the books",
+                 *         "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "status": "failed",
                  *         "trigger": {
                  *           "type": "manual",
                  *           "id": null
                  *         },
-                 *         "started_at": "2026-11-15T09:40:00.771Z",
-                 *         "finished_at": "2026-11-15T09:40:00.786Z",
-                 *         "duration_ms": 15,
-                 *         "error": "Step await_due failed: until must be an RFC 3339 time, not \"tomorrow\".",
-                 *         "failed_step_id": "await_due"
+                 *         "started_at": "2026-11-15T09:45:08.750Z",
+                 *         "finished_at": "2026-11-15T09:45:10.000Z",
+                 *         "duration_ms": 1250,
+                 *         "error": "https://api.example.com/orders returned 503 Service Unavailable",
+                 *         "failed_step_id": "fetch_orders"
                  *       }
                  *     }
                  */
@@ -19711,21 +19673,21 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "run.cancelled",
-                 *       "timestamp": "2026-11-15T09:45:14.550Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
                  *         "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "status": "cancelled",
                  *         "trigger": {
                  *           "type": "manual",
                  *           "id": null
                  *         },
-                 *         "started_at": "2026-11-15T09:45:10.004Z",
-                 *         "finished_at": "2026-11-15T09:45:14.550Z",
-                 *         "duration_ms": 4546
+                 *         "started_at": "2026-11-15T09:45:08.750Z",
+                 *         "finished_at": "2026-11-15T09:45:10.000Z",
+                 *         "duration_ms": 1250
                  *       }
                  *     }
                  */
@@ -19788,15 +19750,15 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "workflow.activated",
-                 *       "timestamp": "2026-11-15T09:38:27.410Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "state": "active",
                  *         "previous_state": "draft",
-                 *         "version": 2
+                 *         "version": 3
                  *       }
                  *     }
                  */
@@ -19859,15 +19821,15 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "workflow.paused",
-                 *       "timestamp": "2026-11-15T12:00:00.000Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
-                 *         "workflow_name": "Greet a customer",
+                 *         "workflow_id": "wf_01m7f9hb3mevr88y42wdngtn4v",
+                 *         "workflow_name": "Sample workflow",
                  *         "state": "paused",
                  *         "previous_state": "active",
-                 *         "version": 2
+                 *         "version": 3
                  *       }
                  *     }
                  */
@@ -19930,11 +19892,11 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1csr",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "connection.broken",
-                 *       "timestamp": "2026-11-15T12:00:00.000Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "connection_id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                 *         "connection_id": "conn_01m7f9hb3mevr88y42wdngtn4v",
                  *         "name": "team-slack",
                  *         "integration": "slack",
                  *         "problem": "the service rejected the request for a token: invalid_grant (token revoked)"
@@ -20000,14 +19962,14 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "evt_01m7f9hc94ee9ag9yxnpgq1css",
+                 *       "id": "evt_01m7f9hb3mevr88y42wdngtn4v",
                  *       "event": "connection.ending",
-                 *       "timestamp": "2026-11-15T12:00:00.000Z",
+                 *       "timestamp": "2026-11-15T09:45:10.000Z",
                  *       "data": {
-                 *         "connection_id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                 *         "connection_id": "conn_01m7f9hb3mevr88y42wdngtn4v",
                  *         "name": "team-slack",
                  *         "integration": "slack",
-                 *         "consent_ends_at": "2026-11-22T12:00:00.000Z"
+                 *         "consent_ends_at": "2026-11-22T09:45:10.000Z"
                  *       }
                  *     }
                  */

@@ -1,18 +1,17 @@
 import type { Schema } from "@/api/client";
-import { eventNameValues } from "@/api/values";
 
 export type EventName = Schema["EventName"];
 
-const when: Record<EventName, string> = {
-	"run.started": "A run begins.",
-	"run.succeeded": "A run succeeds.",
-	"run.failed": "A run fails.",
-	"run.cancelled": "A run is cancelled.",
-	"workflow.activated": "A workflow becomes active.",
-	"workflow.paused": "A workflow is paused.",
-	"connection.broken": "A connection has to be reconnected.",
-	"connection.ending": "The consent for a connection ends soon.",
-};
-
-/** The events that a webhook can receive. */
-export const events = eventNameValues.map((name) => ({ name, when: when[name] }));
+/** The events that a webhook can receive, and when. */
+export const events: readonly { readonly name: EventName; readonly when: string }[] = [
+	// generated: event types (make gen)
+	{ name: "run.started", when: "A run begins." },
+	{ name: "run.succeeded", when: "A run succeeds." },
+	{ name: "run.failed", when: "A run fails." },
+	{ name: "run.cancelled", when: "A run is cancelled." },
+	{ name: "workflow.activated", when: "A workflow becomes active." },
+	{ name: "workflow.paused", when: "A workflow is paused." },
+	{ name: "connection.broken", when: "A connection has to be reconnected." },
+	{ name: "connection.ending", when: "The consent for a connection ends soon." },
+	// end of event types
+];
