@@ -3,7 +3,9 @@ package action
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -74,9 +76,26 @@ func (c *checked) explainLeaf(e *jsonschema.ValidationError) []Problem {
 		return []Problem{{Pointer: at, Message: fmt.Sprintf("needs at least %d, not %d", k.Want, k.Got)}}
 	case *kind.MaxItems:
 		return []Problem{{Pointer: at, Message: fmt.Sprintf("can have at most %d, not %d", k.Want, k.Got)}}
+	case *kind.MinLength:
+		if k.Want == 1 {
+			return []Problem{{Pointer: at, Message: "must not be empty"}}
+		}
+		return []Problem{{Pointer: at, Message: fmt.Sprintf("must have at least %d characters, not %d", k.Want, k.Got)}}
+	case *kind.MaxLength:
+		return []Problem{{Pointer: at, Message: fmt.Sprintf("must have at most %d characters, not %d", k.Want, k.Got)}}
+	case *kind.Minimum:
+		return []Problem{{Pointer: at, Message: fmt.Sprintf("must be at least %s", decimalText(k.Want))}}
+	case *kind.Maximum:
+		return []Problem{{Pointer: at, Message: fmt.Sprintf("must be at most %s", decimalText(k.Want))}}
 	case *kind.Enum:
 		return []Problem{{Pointer: at, Message: fmt.Sprintf("must be one of %v", k.Want)}}
 	default:
 		return []Problem{{Pointer: at, Message: e.ErrorKind.LocalizedString(message.NewPrinter(language.English))}}
 	}
+}
+
+// decimalText returns a number of a schema as it is written there.
+func decimalText(r *big.Rat) string {
+	value, _ := r.Float64()
+	return strconv.FormatFloat(value, 'f', -1, 64)
 }
