@@ -14,11 +14,11 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster/heartbeat"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/database"
-	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/engine"
-	"github.com/stepmill/stepmill/internal/membership"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/ratelimit"
@@ -42,7 +42,7 @@ const (
 type cluster struct {
 	jobs     *pgxpool.Pool
 	dispatch *river.Dispatcher
-	member   *membership.Member
+	keeper   *heartbeat.Keeper
 	notifier *postgres.Notifier
 	nodes    atomic.Int64 // as of the last heartbeat
 	// limitTimeout bounds the time to check a rate limit.
@@ -51,7 +51,7 @@ type cluster struct {
 
 // holdsLease reports whether this node still owns its runs. A single process always
 // does.
-func (s *Server) holdsLease() bool { return s.cluster == nil || s.cluster.member.HoldsLease() }
+func (s *Server) holdsLease() bool { return s.cluster == nil || s.cluster.keeper.HoldsLease() }
 
 // newCluster joins the cluster.
 func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, error) {
@@ -65,7 +65,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	}
 	queue := s.newQueue(c)
 	c.dispatch, err = river.New(claimer{queue}, river.Config{
-		Node: s.node, Capacity: engine.Slots, HoldsLease: func() bool { return c.member.HoldsLease() }, Pool: c.jobs, PollOnly: data.Pooled, Log: s.log,
+		Node: s.node, Capacity: engine.Slots, HoldsLease: func() bool { return c.keeper.HoldsLease() }, Pool: c.jobs, PollOnly: data.Pooled, Log: s.log,
 	})
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	}
 	c.notifier = postgres.NewNotifier(s.data.pg, s.node, listen, s.onPeerMessage, s.log)
 	s.data.store.SetQueue(queue)
-	c.member = membership.New(membership.Config{
+	c.keeper = heartbeat.New(heartbeat.Config{
 		Node:     s.self(),
 		Capacity: engine.Slots, TTL: max(time.Second, s.config.NodeLease),
 		OnHeartbeat: func(b node.Heartbeat) {
@@ -88,7 +88,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 		},
 		OnClockJump: s.onClockJump,
 	}, registry{s.data.pg}, queue, executor{s, c}, s.log)
-	if err := c.member.Join(ctx); err != nil {
+	if err := c.keeper.Join(ctx); err != nil {
 		return nil, fmt.Errorf("join the cluster: %w", err)
 	}
 	return c, nil
@@ -153,7 +153,7 @@ func (s *Server) self() node.Node {
 func (s *Server) ownAddresses() []netip.AddrPort {
 	own := s.front.listenAddresses()
 	if s.cluster != nil {
-		own = slices.Concat(own, s.cluster.member.Others().Listens, s.data.pg.DialedAddrs())
+		own = slices.Concat(own, s.cluster.keeper.Others().Listens, s.data.pg.DialedAddrs())
 	}
 	return own
 }
@@ -180,7 +180,7 @@ func nodeName(given string) string {
 // limit returns how many runs of a workspace may be in flight: what its plan
 // allows, capped at three quarters of the cluster's capacity.
 func (c *cluster) limit(plan auth.Plan) int {
-	capacity, _ := c.member.Cluster()
+	capacity, _ := c.keeper.Cluster()
 	return min(plan.Limits().ConcurrentRuns, max(1, capacity*3/4))
 }
 
@@ -217,53 +217,53 @@ func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context
 // registry stores the nodes, and releases the jobs of those that it removes.
 type registry struct{ *postgres.DB }
 
-// Forget implements membership.Registry.
+// Forget implements heartbeat.Registry.
 func (r registry) Forget(ctx context.Context, id string) (bool, error) {
 	return r.DB.Forget(ctx, id, river.ReleaseJobs)
 }
 
-// executor gives membership access to the runs on this node.
+// executor gives the keeper of the lease access to the runs on this node.
 type executor struct {
 	server  *Server
 	cluster *cluster
 }
 
-// Leases implements membership.Executor.
+// Leases implements heartbeat.Executor.
 func (e executor) Leases() []run.Lease { return e.server.runner.engine.Leases() }
 
-// Has implements membership.Executor.
+// Has implements heartbeat.Executor.
 func (e executor) Has(runID string) bool { return e.cluster.dispatch.Has(runID) }
 
-// Abort implements membership.Executor.
+// Abort implements heartbeat.Executor.
 func (e executor) Abort(lease run.Lease) { e.server.runner.engine.AbortLease(lease) }
 
-// AbortAll implements membership.Executor.
+// AbortAll implements heartbeat.Executor.
 func (e executor) AbortAll() {
 	e.cluster.dispatch.Forget()
 	e.server.runner.engine.AbortAll()
 }
 
-// Nudge implements membership.Executor.
+// Nudge implements heartbeat.Executor.
 func (e executor) Nudge(runID string) { e.server.nudge(runID) }
 
-// Resume implements membership.Executor.
+// Resume implements heartbeat.Executor.
 func (e executor) Resume(w run.Wake) { e.cluster.dispatch.Resume(w) }
 
-// Watch implements membership.Executor.
+// Watch implements heartbeat.Executor.
 func (e executor) Watch(w run.Wake) { e.cluster.dispatch.Watch(w) }
 
-// OnTakeover implements membership.Executor.
+// OnTakeover implements heartbeat.Executor.
 func (e executor) OnTakeover() {
 	e.server.runner.sender.Wake()
 	e.server.runner.wakeTriggers()
 }
 
-// DeleteStaleJobs implements membership.Executor.
+// DeleteStaleJobs implements heartbeat.Executor.
 func (e executor) DeleteStaleJobs(ctx context.Context) error {
 	return e.cluster.dispatch.DeleteStaleJobs(ctx)
 }
 
-// AdmitThrottled implements membership.Executor.
+// AdmitThrottled implements heartbeat.Executor.
 func (e executor) AdmitThrottled(workspaceID string) { e.cluster.dispatch.SlotFreed(workspaceID) }
 
 // nudge notifies the engine and the dispatcher that an answer for a run arrived.
@@ -310,7 +310,7 @@ func (s *Server) onPeerMessage(n postgres.Message) {
 // checkRunsUnlessKnown checks all runs of this node if the id is not known.
 func (s *Server) checkRunsUnlessKnown(id string) {
 	if id == "" {
-		s.cluster.member.Reconcile()
+		s.cluster.keeper.Reconcile()
 	}
 }
 

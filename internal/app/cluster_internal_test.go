@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/stepmill/stepmill/internal/membership"
+	"github.com/stepmill/stepmill/internal/cluster/heartbeat"
 )
 
 func TestHoldsLease(t *testing.T) {
@@ -13,8 +13,8 @@ func TestHoldsLease(t *testing.T) {
 	if !single.holdsLease() {
 		t.Error("a single process does not own its runs")
 	}
-	silent := membership.New(membership.Config{}, nil, nil, nil, slog.New(slog.DiscardHandler))
-	if s := (&Server{cluster: &cluster{member: silent}}); s.holdsLease() {
+	silent := heartbeat.New(heartbeat.Config{}, nil, nil, nil, slog.New(slog.DiscardHandler))
+	if s := (&Server{cluster: &cluster{keeper: silent}}); s.holdsLease() {
 		t.Error("a node without a heartbeat owns runs")
 	}
 }

@@ -46,9 +46,9 @@ func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 		m.SetAll(telemetry.Warnings, counts)
 	}
 	if s.cluster != nil {
-		_, nodes := s.cluster.member.Cluster()
+		_, nodes := s.cluster.keeper.Cluster()
 		m.Set(telemetry.Nodes, float64(nodes))
-		m.Set(telemetry.NodeLost, float64(s.cluster.member.Stats().Lost))
+		m.Set(telemetry.NodeLost, float64(s.cluster.keeper.Stats().Lost))
 		m.Set(telemetry.ClockOffset, clock.Offset().Seconds())
 	}
 }
@@ -82,7 +82,7 @@ func (s *Server) collectRuns(_ context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.RunsQueued, float64(queue.Queued))
 	resumed := queue.Resumed
 	if s.cluster != nil {
-		member := s.cluster.member.Stats()
+		member := s.cluster.keeper.Stats()
 		resumed = member.TakenOver
 		m.Set(telemetry.RunsFound, float64(member.Found))
 	}

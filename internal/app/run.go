@@ -9,7 +9,7 @@ import (
 )
 
 // Run serves until the context ends, then shuts down gracefully: first requests,
-// then runs, then the membership in the cluster, last the store.
+// then runs, then the lease of this node, last the store.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	defer s.front.serveMetrics(s.ready, s.disk.messages)()
@@ -30,7 +30,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if s.cluster != nil {
-		memberParts.start(func() error { return s.cluster.member.Run(memberCtx) })
+		memberParts.start(func() error { return s.cluster.keeper.Run(memberCtx) })
 		memberParts.start(func() error { return s.cluster.notifier.Run(memberCtx) })
 		memberParts.start(func() error { return s.cluster.dispatch.AdmitThrottled(memberCtx) })
 	}
@@ -72,7 +72,7 @@ func (s *Server) leave(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
-	if err := s.cluster.member.Leave(ctx); err != nil {
+	if err := s.cluster.keeper.Leave(ctx); err != nil {
 		s.log.Warn("cannot hand the runs of this node to other nodes; they take over when its lease expires", "error", err)
 	}
 	return nil

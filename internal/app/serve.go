@@ -325,7 +325,7 @@ func (s *Server) publicURL() string {
 	case s.config.PublicURL.IsSet():
 		return s.config.PublicURL.Or(nil)
 	default:
-		return s.cluster.member.Others().URL
+		return s.cluster.keeper.Others().URL
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/dispatch/river"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/storetest"

@@ -21,12 +21,12 @@ import (
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster/heartbeat"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/database"
-	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/membership"
 	noun "github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
@@ -54,7 +54,7 @@ type node struct {
 	store    *store.DB
 	dispatch *river.Dispatcher
 	engine   *engine.Engine
-	member   *membership.Member
+	keeper   *heartbeat.Keeper
 	flows    *workflow.Service
 	runs     *run.Service
 	actor    auth.Actor
@@ -193,13 +193,13 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		Node: n.id, Store: n.store.Leases, Source: n.dispatch, Programs: plans, Values: values, Vault: v, Log: log,
 		HoldsLease: func() bool { return true }, Links: run.NewLinks(n.store.Runs, v, func() string { return "" }),
 	})
-	n.member = membership.New(membership.Config{
+	n.keeper = heartbeat.New(heartbeat.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 10 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
 	}, registry{n.db}, queue, n, log)
-	if err := n.member.Join(t.Context()); err != nil {
+	if err := n.keeper.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	begin(n.member.Run, n.dispatch.Run, n.dispatch.AdmitThrottled, n.engine.Run)
+	begin(n.keeper.Run, n.dispatch.Run, n.dispatch.AdmitThrottled, n.engine.Run)
 	return n
 }
 
@@ -265,7 +265,7 @@ func (r registry) Forget(ctx context.Context, id string) (bool, error) {
 	return r.DB.Forget(ctx, id, river.ReleaseJobs)
 }
 
-// node implements membership.Executor.
+// node implements heartbeat.Executor.
 
 func (n *node) Leases() []run.Lease             { return n.engine.Leases() }
 func (n *node) Has(runID string) bool           { return n.dispatch.Has(runID) }
