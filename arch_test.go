@@ -120,7 +120,7 @@ var rules = []rule{
 	{pkg: "blob/*", may: base + " blob"},
 	{pkg: "adminsocket", may: base},
 	{pkg: "cluster/heartbeat", may: base + " node run"},
-	{pkg: "cluster/river", may: base + " dispatch run"},
+	{pkg: "cluster/river", may: base + " database dispatch run store/postgres"},
 	{pkg: "database", may: base},
 	{pkg: "digest", may: base},
 	{pkg: "dispatch", may: base + " run"},

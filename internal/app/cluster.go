@@ -64,7 +64,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 		return nil, err
 	}
 	queue := s.newQueue(c)
-	c.dispatch, err = river.New(claimer{queue}, river.Config{
+	c.dispatch, err = river.New(queue, river.Config{
 		Node: s.node, Capacity: engine.Slots, HoldsLease: func() bool { return c.keeper.HoldsLease() }, Pool: c.jobs, PollOnly: data.Pooled, Log: s.log,
 	})
 	if err != nil {
@@ -102,18 +102,10 @@ func (s *Server) newQueue(c *cluster) *runqueue.Cluster {
 		Reserve:  func(w run.Wake) bool { return c.dispatch.ReserveShared(w) },
 		Draining: func() bool { return c.dispatch.Draining() },
 		EnqueueJobs: func(ctx context.Context, conn database.Conn, runs []run.Job) error {
-			tx, err := postgres.Tx(conn)
-			if err != nil {
-				return err
-			}
-			return c.dispatch.EnqueueJobs(ctx, tx, runs)
+			return c.dispatch.EnqueueJobs(ctx, conn, runs)
 		},
 		HasJob: func(ctx context.Context, conn database.Conn, ids []string) (map[string]bool, error) {
-			tx, err := postgres.Tx(conn)
-			if err != nil {
-				return nil, err
-			}
-			return c.dispatch.HasJob(ctx, tx, ids)
+			return c.dispatch.HasJob(ctx, conn, ids)
 		},
 		SlotFreed: func(workspaceID string) { c.dispatch.SlotFreed(workspaceID) },
 	}, s.data.store)
@@ -198,20 +190,6 @@ func (c *cluster) close() {
 	if c.jobs != nil {
 		c.jobs.Close()
 	}
-}
-
-// claimer claims runs in the queue and completes their jobs in one transaction.
-type claimer struct{ *runqueue.Cluster }
-
-// Claim implements river.Store.
-func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.Cluster.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
-		tx, err := postgres.Tx(conn)
-		if err != nil {
-			return err
-		}
-		return complete(ctx, tx)
-	})
 }
 
 // registry stores the nodes, and releases the jobs of those that it removes.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -183,7 +182,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		Wake: func(w run.Wake) { n.dispatch.Wake(w) }, Reserve: func(w run.Wake) bool { return n.dispatch.ReserveShared(w) },
 		Draining: func() bool { return n.dispatch.Draining() }, SlotFreed: func(id string) { n.dispatch.SlotFreed(id) },
 	}, n.store)
-	if n.dispatch, err = river.New(queueClaimer{queue}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Log: log}); err != nil {
+	if n.dispatch, err = river.New(queue, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	n.store.SetQueue(queue)
@@ -225,31 +224,11 @@ func runner(t *testing.T) (last func(func(context.Context) error), first func(..
 }
 
 func (n *node) hasJob(ctx context.Context, conn database.Conn, ids []string) (map[string]bool, error) {
-	tx, err := postgres.Tx(conn)
-	if err != nil {
-		return nil, err
-	}
-	return n.dispatch.HasJob(ctx, tx, ids)
+	return n.dispatch.HasJob(ctx, conn, ids)
 }
 
 func (n *node) enqueueJobs(ctx context.Context, conn database.Conn, runs []run.Job) error {
-	tx, err := postgres.Tx(conn)
-	if err != nil {
-		return err
-	}
-	return n.dispatch.EnqueueJobs(ctx, tx, runs)
-}
-
-type queueClaimer struct{ *runqueue.Cluster }
-
-func (c queueClaimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.Cluster.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
-		tx, err := postgres.Tx(conn)
-		if err != nil {
-			return err
-		}
-		return complete(ctx, tx)
-	})
+	return n.dispatch.EnqueueJobs(ctx, conn, runs)
 }
 
 type names struct{ values *secret.Service }
