@@ -120,6 +120,7 @@ var rules = []rule{
 	{pkg: "blob/*", may: base + " blob"},
 	{pkg: "adminsocket", may: base},
 	{pkg: "cluster/heartbeat", may: base + " node run"},
+	{pkg: "cluster/peer", may: base},
 	{pkg: "cluster/river", may: base + " database dispatch run store/postgres"},
 	{pkg: "database", may: base},
 	{pkg: "digest", may: base},

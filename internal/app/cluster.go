@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/cluster/heartbeat"
+	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/database"
@@ -43,7 +44,7 @@ type cluster struct {
 	jobs     *pgxpool.Pool
 	dispatch *river.Dispatcher
 	keeper   *heartbeat.Keeper
-	notifier *postgres.Notifier
+	notifier *peer.Notifier
 	nodes    atomic.Int64 // as of the last heartbeat
 	// limitTimeout bounds the time to check a rate limit.
 	limitTimeout time.Duration
@@ -74,7 +75,9 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	if err != nil {
 		return nil, err
 	}
-	c.notifier = postgres.NewNotifier(s.data.pg, s.node, listen, s.onPeerMessage, s.log)
+	c.notifier = peer.NewNotifier(peer.Config{
+		Node: s.node, Pool: s.data.pg.Reserved(), Listen: listen, Timeout: databaseTimeout(data) / 2, OnMessage: s.onPeerMessage,
+	}, s.log)
 	s.data.store.SetQueue(queue)
 	c.keeper = heartbeat.New(heartbeat.Config{
 		Node:     s.self(),
@@ -197,7 +200,12 @@ type registry struct{ *postgres.DB }
 
 // Forget implements heartbeat.Registry.
 func (r registry) Forget(ctx context.Context, id string) (bool, error) {
-	return r.DB.Forget(ctx, id, river.ReleaseJobs)
+	return r.DB.Forget(ctx, id, func(ctx context.Context, tx pgx.Tx, id string) error {
+		if err := river.ReleaseJobs(ctx, tx, id); err != nil {
+			return err
+		}
+		return peer.AnnounceTakeover(ctx, tx, id)
+	})
 }
 
 // executor gives the keeper of the lease access to the runs on this node.
@@ -254,30 +262,30 @@ func (s *Server) nudge(runID string) {
 
 // onPeerMessage handles a message from another node. A message without an id
 // means that anything of that kind may have changed.
-func (s *Server) onPeerMessage(n postgres.Message) {
+func (s *Server) onPeerMessage(n peer.Message) {
 	switch n.Kind {
-	case postgres.RunChanged:
+	case peer.RunChanged:
 		publish(s.changes.runs, n.ID)
-	case postgres.RunEnded:
+	case peer.RunEnded:
 		s.onRunEnded(n.ID, s.runner.engine.IsActive) // a run that this node executes has not ended elsewhere
-	case postgres.RunCancelled:
+	case peer.RunCancelled:
 		s.runner.engine.Abort(n.ID)
 		s.checkRunsUnlessKnown(n.ID)
 		s.onRunEnded(n.ID, nil)
-	case postgres.AnswerArrived:
+	case peer.AnswerArrived:
 		s.nudge(n.ID)
 		s.checkRunsUnlessKnown(n.ID)
-	case postgres.EventRecorded:
+	case peer.EventRecorded:
 		publish(s.changes.events, n.ID)
-	case postgres.Deliverable:
+	case peer.Deliverable:
 		s.runner.sender.Wake()
-	case postgres.WorkflowDeleted:
+	case peer.WorkflowDeleted:
 		s.runner.engine.AbortWorkflow(n.ID)
 		s.checkRunsUnlessKnown(n.ID)
 		s.changes.runs.PublishAll()
-	case postgres.Scheduled:
+	case peer.Scheduled:
 		s.runner.wakeTriggers()
-	case postgres.Everything:
+	case peer.Everything:
 		s.runner.wakeTriggers()
 		s.onRunEnded("", nil)
 		s.changes.events.PublishAll()

@@ -17,6 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/descriptor"
@@ -36,7 +37,6 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/state"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/table"
 	"github.com/stepmill/stepmill/internal/transport"
@@ -368,15 +368,15 @@ func (s *Server) notify() store.Notify {
 		Wake: func(w run.Wake) { s.runner.dispatch.Wake(w) },
 		AnswerArrived: func(runID string) {
 			s.nudge(runID)
-			s.notifyPeers(postgres.AnswerArrived, runID)
+			s.notifyPeers(peer.AnswerArrived, runID)
 		},
 		Changed: func(runID string) {
 			s.changes.runs.Publish(runID)
-			s.notifyPeers(postgres.RunChanged, runID)
+			s.notifyPeers(peer.RunChanged, runID)
 		},
 		Recorded: func(workspaceID string) {
 			s.changes.events.Publish(workspaceID)
-			s.notifyPeers(postgres.EventRecorded, workspaceID)
+			s.notifyPeers(peer.EventRecorded, workspaceID)
 		},
 		// The run is not queued for execution, so its reserved slot is free.
 		HeldBack: func(runID string) { s.runner.dispatch.Unreserve(runID) },
@@ -391,29 +391,29 @@ func (s *Server) notify() store.Notify {
 			s.housekeeper.usage.Count(e.WorkspaceID, func(d *usage.Day) { countEnd(d, e.Status) })
 			if e.Status == run.Cancelled {
 				s.runner.engine.Abort(e.RunID)
-				s.notifyPeers(postgres.RunCancelled, e.RunID)
+				s.notifyPeers(peer.RunCancelled, e.RunID)
 				return
 			}
-			s.notifyPeers(postgres.RunEnded, e.RunID)
+			s.notifyPeers(peer.RunEnded, e.RunID)
 		},
 		Deliverable: func() {
 			s.runner.sender.Wake()
-			s.notifyPeers(postgres.Deliverable, "")
+			s.notifyPeers(peer.Deliverable, "")
 		},
 		EventPending: func(at time.Time) { s.runner.firers.Wake(workflow.EventTrigger, at) },
 		Scheduled: func(kind string, at time.Time) {
 			s.runner.firers.Wake(kind, at)
-			s.notifyPeers(postgres.Scheduled, "")
+			s.notifyPeers(peer.Scheduled, "")
 		},
 		SubscriptionDue: func(at time.Time) {
 			s.runner.subscriptions.Wake(at)
-			s.notifyPeers(postgres.Scheduled, "")
+			s.notifyPeers(peer.Scheduled, "")
 		},
 		AppCalled: func(at time.Time) { s.runner.appCalls.Wake(at) },
 		WorkflowDeleted: func(workflowID string) {
 			s.runner.engine.AbortWorkflow(workflowID)
 			s.changes.runs.PublishAll() // subscribers to its runs find them deleted
-			s.notifyPeers(postgres.WorkflowDeleted, workflowID)
+			s.notifyPeers(peer.WorkflowDeleted, workflowID)
 		},
 		WorkspaceCreated: s.runner.shareCapacity,
 	}
