@@ -119,6 +119,7 @@ var rules = []rule{
 	{pkg: "blob/blobtest", may: base + " blob /test/lane"},
 	{pkg: "blob/*", may: base + " blob"},
 	{pkg: "adminsocket", may: base},
+	{pkg: "cluster", may: base + " auth cluster/* database dispatch dispatch/local node ratelimit run runqueue store store/postgres telemetry webhook"},
 	{pkg: "cluster/heartbeat", may: base + " node run"},
 	{pkg: "cluster/peer", may: base},
 	{pkg: "cluster/river", may: base + " database dispatch run store/postgres"},

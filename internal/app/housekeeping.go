@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/event"
@@ -39,7 +40,7 @@ const (
 type housekeeper struct {
 	data     *storage
 	runner   *runner
-	node     string // the id of this node
+	topology cluster.Topology
 	keepRuns config.KeepRuns
 	log      *slog.Logger
 
@@ -63,8 +64,8 @@ func (h *housekeeper) flushPeriodically(ctx context.Context) error {
 		}
 		h.flush(ctx)
 		h.runner.countWorkspaces(ctx)
-		if h.data.pg != nil && n%releaseEvery == 0 {
-			if err := h.data.store.Webhooks.OutboxOf(h.node).ReturnWebhooks(ctx); err != nil {
+		if n%releaseEvery == 0 {
+			if err := h.topology.ReturnWebhooks(ctx); err != nil {
 				h.log.Warn("cannot release idle webhooks", "error", err)
 			}
 		}
@@ -154,12 +155,9 @@ func (h *housekeeper) expire(ctx context.Context, now time.Time) {
 
 // leads reports whether this node does a task that one node does for all.
 func (h *housekeeper) leads(ctx context.Context, task string) bool {
-	if h.data.pg == nil {
-		return true
-	}
 	ctx, cancel := context.WithTimeout(ctx, housekeepEvery)
 	defer cancel()
-	mine, err := h.data.pg.TryLead(ctx, task, h.node, 3*housekeepEvery)
+	mine, err := h.topology.TryLead(ctx, task, 3*housekeepEvery)
 	return err == nil && mine
 }
 

@@ -45,12 +45,7 @@ func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 		}
 		m.SetAll(telemetry.Warnings, counts)
 	}
-	if s.cluster != nil {
-		_, nodes := s.cluster.keeper.Cluster()
-		m.Set(telemetry.Nodes, float64(nodes))
-		m.Set(telemetry.NodeLost, float64(s.cluster.keeper.Stats().Lost))
-		m.Set(telemetry.ClockOffset, clock.Offset().Seconds())
-	}
+	s.topology.Collect(m)
 }
 
 func (s *Server) collectAPI(_ context.Context, m *telemetry.Scrape) {
@@ -78,15 +73,7 @@ func (s *Server) collectAPI(_ context.Context, m *telemetry.Scrape) {
 func (s *Server) collectRuns(_ context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.RunsStarted, float64(s.runner.counts.started.Load()))
 	m.SetAll(telemetry.RunsEnded, s.runner.counts.ended.Counts())
-	queue := s.runner.dispatch.Stats()
-	m.Set(telemetry.RunsQueued, float64(queue.Queued))
-	resumed := queue.Resumed
-	if s.cluster != nil {
-		member := s.cluster.keeper.Stats()
-		resumed = member.TakenOver
-		m.Set(telemetry.RunsFound, float64(member.Found))
-	}
-	m.Set(telemetry.RunsResumed, float64(resumed))
+	m.Set(telemetry.RunsQueued, float64(s.runner.dispatch.Stats().Queued))
 	stats := s.runner.engine.Stats()
 	m.Set(telemetry.RunsActive, float64(stats.Active))
 	m.SetAll(telemetry.RunFailures, stats.RunFailures)

@@ -17,11 +17,11 @@ import (
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/cluster"
 	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/descriptor"
-	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/event"
@@ -62,7 +62,7 @@ type Server struct {
 	files       *file.Service
 	filesPlace  filesPlace
 	runner      runner
-	cluster     *cluster // nil: a single process
+	topology    cluster.Topology
 	front       front
 	housekeeper housekeeper
 	changes     changes
@@ -191,19 +191,19 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	}
 	links := run.NewLinks(st.Runs, v, s.publicURL)
 	s.housekeeper = housekeeper{
-		data: &s.data, runner: &s.runner, node: s.node, keepRuns: s.config.KeepRuns, log: s.log,
+		data: &s.data, runner: &s.runner, keepRuns: s.config.KeepRuns, log: s.log,
 		usage: usage.NewService(st.Usage), inbox: trigger.NewInbox(st.Triggers), connections: connections, files: s.files,
 	}
 	programs := workflow.NewPrograms(st.Workflows, actions, types.Format())
-	outbox, queued, err := s.newDispatcher(ctx, data)
-	if err != nil {
+	if s.topology, err = s.join(ctx, data); err != nil {
 		return err
 	}
+	s.runner.dispatch, s.housekeeper.topology = s.topology.Dispatcher(), s.topology
 	s.runner.runs = run.NewService(st.Runs, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
-	s.runner.runs.QueuedInMemory(queued)
+	s.runner.runs.QueuedInMemory(s.runner.dispatch.Queued)
 	s.runner.runs.AdmitStarts(s.disk.admitRun)
-	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st.Leases, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.holdsLease, Log: s.log})
-	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
+	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st.Leases, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.topology.HoldsLease, Log: s.log})
+	s.runner.sender = webhook.NewSender(s.topology.Outbox(), s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st.Workflows, actions, types.Format(), nameSource{secrets, st.Connections}, trigger.NewArming(types, v))
 	s.data.checkNodes(workflows)
 	own := useOwnIntegrations(ownSource{ownintegration.NewService(st.OwnIntegrations), st, operations, actions, types.Format()}, connections, programs, workflows)
@@ -295,24 +295,20 @@ func (s *Server) newConnections() (*connection.Service, error) {
 	return connections, nil
 }
 
-// newDispatcher chooses between a single process and a node of a cluster. It returns
-// the deliveries that this node sends, and a function that reports whether a run is
-// queued in memory.
-func (s *Server) newDispatcher(ctx context.Context, data config.Data) (outbox webhook.Outbox, queued func(runID string) bool, err error) {
-	st, r := s.data.store, &s.runner
+// join returns the topology of this process: that of a node among others if they share
+// its database.
+func (s *Server) join(ctx context.Context, data config.Data) (cluster.Topology, error) {
 	if !data.Shared() {
-		alone := local.New(st.Leases, s.node, engine.Slots, s.log)
-		r.dispatch, r.adoptRuns, r.shareSlots = alone, alone.Recover, alone.Share
-		return st.Webhooks, alone.Queued, nil
+		return cluster.NewSingle(ctx, s.clusterConfig()), nil
 	}
-	if s.cluster, err = s.newCluster(ctx, data); err != nil {
-		return nil, nil, err
+	topology, err := cluster.Join(ctx, cluster.SharedConfig{
+		Config: s.clusterConfig(), DB: s.data.pg, Options: sharedOptions(data), ListenURL: data.ListenURL, Lease: max(time.Second, s.config.NodeLease),
+	})
+	if err != nil {
+		return nil, err
 	}
-	// Other nodes take over the runs of a dead one, and the store limits the runs of a
-	// workspace and knows which of them wait.
-	r.dispatch, r.adoptRuns, r.shareSlots = s.cluster.dispatch, func(context.Context) error { return nil }, func() {}
 	// Another node may have started at the same time, with another place for files.
-	return st.Webhooks.OutboxOf(s.node), func(string) bool { return false }, checkFilesPlace(ctx, s.data.core, s.filesPlace, false)
+	return topology, checkFilesPlace(ctx, s.data.core, s.filesPlace, false)
 }
 
 // publicURL returns the base URL of links to the service. A worker without a
@@ -325,7 +321,7 @@ func (s *Server) publicURL() string {
 	case s.config.PublicURL.IsSet():
 		return s.config.PublicURL.Or(nil)
 	default:
-		return s.cluster.keeper.Others().URL
+		return s.topology.PeerURL()
 	}
 }
 
@@ -367,16 +363,16 @@ func (s *Server) notify() store.Notify {
 	return store.Notify{
 		Wake: func(w run.Wake) { s.runner.dispatch.Wake(w) },
 		AnswerArrived: func(runID string) {
-			s.nudge(runID)
-			s.notifyPeers(peer.AnswerArrived, runID)
+			s.runner.nudge(runID)
+			s.topology.Publish(peer.AnswerArrived, runID)
 		},
 		Changed: func(runID string) {
 			s.changes.runs.Publish(runID)
-			s.notifyPeers(peer.RunChanged, runID)
+			s.topology.Publish(peer.RunChanged, runID)
 		},
 		Recorded: func(workspaceID string) {
 			s.changes.events.Publish(workspaceID)
-			s.notifyPeers(peer.EventRecorded, workspaceID)
+			s.topology.Publish(peer.EventRecorded, workspaceID)
 		},
 		// The run is not queued for execution, so its reserved slot is free.
 		HeldBack: func(runID string) { s.runner.dispatch.Unreserve(runID) },
@@ -391,29 +387,29 @@ func (s *Server) notify() store.Notify {
 			s.housekeeper.usage.Count(e.WorkspaceID, func(d *usage.Day) { countEnd(d, e.Status) })
 			if e.Status == run.Cancelled {
 				s.runner.engine.Abort(e.RunID)
-				s.notifyPeers(peer.RunCancelled, e.RunID)
+				s.topology.Publish(peer.RunCancelled, e.RunID)
 				return
 			}
-			s.notifyPeers(peer.RunEnded, e.RunID)
+			s.topology.Publish(peer.RunEnded, e.RunID)
 		},
 		Deliverable: func() {
 			s.runner.sender.Wake()
-			s.notifyPeers(peer.Deliverable, "")
+			s.topology.Publish(peer.Deliverable, "")
 		},
 		EventPending: func(at time.Time) { s.runner.firers.Wake(workflow.EventTrigger, at) },
 		Scheduled: func(kind string, at time.Time) {
 			s.runner.firers.Wake(kind, at)
-			s.notifyPeers(peer.Scheduled, "")
+			s.topology.Publish(peer.Scheduled, "")
 		},
 		SubscriptionDue: func(at time.Time) {
 			s.runner.subscriptions.Wake(at)
-			s.notifyPeers(peer.Scheduled, "")
+			s.topology.Publish(peer.Scheduled, "")
 		},
 		AppCalled: func(at time.Time) { s.runner.appCalls.Wake(at) },
 		WorkflowDeleted: func(workflowID string) {
 			s.runner.engine.AbortWorkflow(workflowID)
 			s.changes.runs.PublishAll() // subscribers to its runs find them deleted
-			s.notifyPeers(peer.WorkflowDeleted, workflowID)
+			s.topology.Publish(peer.WorkflowDeleted, workflowID)
 		},
 		WorkspaceCreated: s.runner.shareCapacity,
 	}
@@ -435,7 +431,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.front.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
-	if !s.holdsLease() {
+	if !s.topology.HoldsLease() {
 		return errors.New("the lease of this node has expired: its heartbeats do not reach the database")
 	}
 	if err := s.data.ping(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster"
 	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
@@ -79,7 +80,7 @@ func DataLocation(data config.Data) string {
 }
 
 func sharedOptions(data config.Data) postgres.Options {
-	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: data.Node, Timeout: databaseTimeout(data)}
+	return postgres.Options{URL: data.URL, Connections: data.Connections - cluster.OwnConnections, Pooled: data.Pooled, Name: data.Node, Timeout: databaseTimeout(data)}
 }
 
 // databaseTimeout returns how long a transaction on a shared database may take.

@@ -48,28 +48,34 @@ type Queue interface {
 	Recount(ctx context.Context, workspaceID string) (wrong bool, err error)
 }
 
+// Dispatcher has the runs of this node that are not executing.
+type Dispatcher interface {
+	// Has reports whether a run waits here to be executed.
+	Has(runID string) bool
+	// Resume queues a run that this node owns but does not execute.
+	Resume(run.Wake)
+	// Watch makes sure that a run of this node has a local timer.
+	Watch(run.Wake)
+	// Forget drops all runs, because this node may no longer own them.
+	Forget()
+	// SlotFreed is called if a workspace may have slots for its throttled runs.
+	SlotFreed(workspaceID string)
+	// DeleteStaleJobs deletes jobs that no run waits for.
+	DeleteStaleJobs(ctx context.Context) error
+}
+
 // Executor executes the runs of this node.
 type Executor interface {
 	// Leases returns the leases of the runs that are executing.
 	Leases() []run.Lease
-	// Has reports whether a run waits here to be executed.
-	Has(runID string) bool
-	// Abort stops executing a run whose lease is no longer valid.
-	Abort(run.Lease)
+	// AbortLease stops executing a run whose lease is no longer valid.
+	AbortLease(run.Lease)
 	// AbortAll stops executing all runs, because this node may no longer own them.
 	AbortAll()
 	// Nudge is called when an answer has arrived for a run.
 	Nudge(runID string)
-	// Resume executes a run that this node owns but does not execute.
-	Resume(run.Wake)
-	// Watch makes sure that a run of this node has a local timer.
-	Watch(run.Wake)
 	// OnTakeover is called after the runs of another node were taken over.
 	OnTakeover()
-	// AdmitThrottled gives free slots of a workspace to its throttled runs.
-	AdmitThrottled(workspaceID string)
-	// DeleteStaleJobs deletes jobs that no run waits for.
-	DeleteStaleJobs(ctx context.Context) error
 }
 
 // Keeper keeps the lease of this node, and takes over from nodes whose lease has expired.
@@ -81,6 +87,7 @@ type Keeper struct {
 	onClockJump func()
 	registry    Registry
 	queue       Queue
+	dispatcher  Dispatcher
 	executor    Executor
 	log         *slog.Logger
 
@@ -121,9 +128,9 @@ type Config struct {
 }
 
 // New returns the keeper of a node's lease.
-func New(config Config, registry Registry, queue Queue, executor Executor, log *slog.Logger) *Keeper {
+func New(config Config, registry Registry, queue Queue, dispatcher Dispatcher, executor Executor, log *slog.Logger) *Keeper {
 	return &Keeper{
-		node: config.Node, capacity: config.Capacity, ttl: config.TTL, onHeartbeat: config.OnHeartbeat, onClockJump: config.OnClockJump, registry: registry, queue: queue, executor: executor, log: log,
+		node: config.Node, capacity: config.Capacity, ttl: config.TTL, onHeartbeat: config.OnHeartbeat, onClockJump: config.OnClockJump, registry: registry, queue: queue, dispatcher: dispatcher, executor: executor, log: log,
 		unclaimed: map[string]bool{}, heartbeatOK: make(chan struct{}, 1), reconcileRequested: make(chan struct{}, 1), heartbeatNow: make(chan struct{}, 1), expiry: make(chan time.Duration, 1),
 	}
 }

@@ -148,7 +148,7 @@ func (d *database) set(change func()) {
 	change()
 }
 
-// fakeExecutor records its calls.
+// fakeExecutor is a dispatcher and an executor that records its calls.
 type fakeExecutor struct {
 	mu      sync.Mutex
 	leases  []run.Lease
@@ -168,7 +168,7 @@ func (h *fakeExecutor) Leases() []run.Lease {
 
 func (h *fakeExecutor) Has(id string) bool { return h.has[id] }
 
-func (h *fakeExecutor) Abort(l run.Lease) { h.note(func() { h.aborted = append(h.aborted, l) }) }
+func (h *fakeExecutor) AbortLease(l run.Lease) { h.note(func() { h.aborted = append(h.aborted, l) }) }
 
 func (h *fakeExecutor) AbortAll() {
 	h.note(func() { h.dropped, h.leases = append(h.dropped, time.Now()), nil })
@@ -186,7 +186,8 @@ func (h *fakeExecutor) Resume(w run.Wake) {
 func (h *fakeExecutor) Watch(w run.Wake) { h.note(func() { h.watched = append(h.watched, w.RunID) }) }
 
 func (h *fakeExecutor) DeleteStaleJobs(context.Context) error { return nil }
-func (h *fakeExecutor) AdmitThrottled(string)                 {}
+func (h *fakeExecutor) SlotFreed(string)                      {}
+func (h *fakeExecutor) Forget()                               {}
 
 func (h *fakeExecutor) OnTakeover() {}
 
@@ -198,7 +199,7 @@ func (h *fakeExecutor) note(change func()) {
 
 func newKeeper(d *database, h *fakeExecutor, id string) *heartbeat.Keeper {
 	config := heartbeat.Config{Node: node.Node{ID: id}, Capacity: 1, TTL: life, OnHeartbeat: func(node.Heartbeat) {}, OnClockJump: func() {}}
-	return heartbeat.New(config, d, d, h, slog.New(slog.DiscardHandler))
+	return heartbeat.New(config, d, d, h, h, slog.New(slog.DiscardHandler))
 }
 
 // keeper starts a keeper that runs until the end of the test.
@@ -237,6 +238,13 @@ func same[T comparable](t *testing.T, what string, got, want []T) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func TestNoLeaseBeforeTheFirstHeartbeat(t *testing.T) {
+	t.Parallel()
+	if newKeeper(newDatabase(), &fakeExecutor{}, "a").HoldsLease() {
+		t.Error("a node without a heartbeat owns runs")
 	}
 }
 

@@ -40,6 +40,7 @@ func (k *Keeper) dropRuns() {
 		return
 	}
 	k.log.Warn("the last heartbeat of this node is too old; dropping its runs")
+	k.dispatcher.Forget()
 	k.executor.AbortAll()
 }
 
@@ -84,14 +85,14 @@ func (k *Keeper) reconcile(ctx context.Context) (ours map[string]run.OwnedRun, w
 		switch {
 		case lease.Epoch == 0: // about to begin
 		case !ok || h.LocalTimer || h.Epoch != lease.Epoch:
-			k.executor.Abort(lease)
+			k.executor.AbortLease(lease)
 		case h.AnswerArrived:
 			k.executor.Nudge(lease.RunID)
 		}
 	}
 	for id, h := range ours {
-		if h.LocalTimer && !working[id] && !k.executor.Has(id) {
-			k.executor.Watch(h.Wake)
+		if h.LocalTimer && !working[id] && !k.dispatcher.Has(id) {
+			k.dispatcher.Watch(h.Wake)
 		}
 	}
 	return ours, working, true
@@ -105,7 +106,7 @@ func (k *Keeper) resumeOwned(ours map[string]run.OwnedRun, working map[string]bo
 	k.unclaimed, k.dropped = map[string]bool{}, false
 	k.mu.Unlock()
 	for id, h := range ours {
-		if h.LocalTimer || working[id] || k.executor.Has(id) {
+		if h.LocalTimer || working[id] || k.dispatcher.Has(id) {
 			continue
 		}
 		if !sure && !before[id] {
@@ -114,7 +115,7 @@ func (k *Keeper) resumeOwned(ours map[string]run.OwnedRun, working map[string]bo
 			k.mu.Unlock()
 			continue
 		}
-		k.executor.Resume(h.Wake)
+		k.dispatcher.Resume(h.Wake)
 	}
 }
 
@@ -232,7 +233,7 @@ func (k *Keeper) runMaintenance(ctx context.Context) {
 }
 
 func (k *Keeper) deleteStaleJobs(ctx context.Context) {
-	if err := k.executor.DeleteStaleJobs(ctx); err != nil && ctx.Err() == nil {
+	if err := k.dispatcher.DeleteStaleJobs(ctx); err != nil && ctx.Err() == nil {
 		k.log.Warn("cannot delete stale jobs", "error", err)
 	}
 }
@@ -260,7 +261,7 @@ func (k *Keeper) sweep(ctx context.Context, recount bool) {
 			if recount {
 				k.recount(ctx, workspaceID)
 			}
-			k.executor.AdmitThrottled(workspaceID)
+			k.dispatcher.SlotFreed(workspaceID)
 		}
 	}
 }

@@ -194,7 +194,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	})
 	n.keeper = heartbeat.New(heartbeat.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 10 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
-	}, registry{n.db}, queue, n, log)
+	}, registry{n.db}, queue, n.dispatch, n, log)
 	if err := n.keeper.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -246,20 +246,10 @@ func (r registry) Forget(ctx context.Context, id string) (bool, error) {
 
 // node implements heartbeat.Executor.
 
-func (n *node) Leases() []run.Lease             { return n.engine.Leases() }
-func (n *node) Has(runID string) bool           { return n.dispatch.Has(runID) }
-func (n *node) Abort(lease run.Lease)           { n.engine.AbortLease(lease) }
-func (n *node) Resume(w run.Wake)               { n.dispatch.Resume(w) }
-func (n *node) Watch(w run.Wake)                { n.dispatch.Watch(w) }
-func (n *node) AdmitThrottled(workspace string) { n.dispatch.SlotFreed(workspace) }
-func (n *node) DeleteStaleJobs(ctx context.Context) error {
-	return n.dispatch.DeleteStaleJobs(ctx)
-}
-func (n *node) OnTakeover() {}
-func (n *node) AbortAll() {
-	n.dispatch.Forget()
-	n.engine.AbortAll()
-}
+func (n *node) Leases() []run.Lease        { return n.engine.Leases() }
+func (n *node) AbortLease(lease run.Lease) { n.engine.AbortLease(lease) }
+func (n *node) AbortAll()                  { n.engine.AbortAll() }
+func (n *node) OnTakeover()                {}
 
 func (n *node) Nudge(runID string) {
 	n.engine.Nudge(runID)
