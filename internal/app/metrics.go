@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -38,13 +37,6 @@ func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 		ready = 0
 	}
 	m.Set(telemetry.Ready, ready)
-	if s.data.lite != nil {
-		counts := map[string]int64{warnLogSize: 0, warnDiskSpace: 0}
-		for _, w := range s.disk.warnings() {
-			counts[w.reason] = 1
-		}
-		m.SetAll(telemetry.Warnings, counts)
-	}
 	s.topology.Collect(m)
 }
 
@@ -110,8 +102,7 @@ func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	m.SetAll(telemetry.StoreErrors, stats.Errors)
 	m.Set(telemetry.StoreWaiting, float64(stats.Waiting))
 	m.SetAll(telemetry.PostgresConns, stats.Connections)
-	s.collectDatabaseFiles(m)
-	s.collectOldestTransaction(ctx, m)
+	s.data.db.collect(ctx, m, &s.disk)
 	now := clock.Steady()
 	backlog, err := s.data.store.Runs.Backlog(ctx, now)
 	if err != nil {
@@ -121,18 +112,6 @@ func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	m.Age(telemetry.WebhookOldest, backlog.Undelivered, clock.Now())
 	m.Age(telemetry.WebhookLate, backlog.Due, now)
 	m.Age(telemetry.RunsOldest, earliest(backlog.Ready, s.runner.dispatch.Stats().Oldest), now)
-}
-
-func (s *Server) collectOldestTransaction(ctx context.Context, m *telemetry.Scrape) {
-	if s.data.pg == nil {
-		return // SQLite has no other users
-	}
-	oldest, err := s.data.pg.OldestTransaction(ctx)
-	if err != nil {
-		m.Failed(fmt.Errorf("find the oldest open transaction: %w", err))
-		return
-	}
-	m.Set(telemetry.PostgresXact, oldest.Seconds())
 }
 
 func (s *Server) collectFiles(_ context.Context, m *telemetry.Scrape) {
@@ -146,19 +125,6 @@ func (s *Server) collectFiles(_ context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.FileStreams, float64(stats.Writing), "in")
 	m.Set(telemetry.FileStreams, float64(stats.Downloads), "out")
 	m.Set(telemetry.FileStreamsWaiting, float64(stats.WaitingToWrite))
-}
-
-func (s *Server) collectDatabaseFiles(m *telemetry.Scrape) {
-	if s.data.lite == nil {
-		return // PostgreSQL has the files
-	}
-	files := s.data.lite.Files()
-	m.Set(telemetry.SQLiteBytes, float64(files.Bytes))
-	m.Set(telemetry.SQLiteLog, float64(files.LogBytes))
-	if files.Free >= 0 {
-		m.Set(telemetry.DiskFree, float64(files.Free))
-		m.Set(telemetry.DiskReserve, float64(s.disk.reserve))
-	}
 }
 
 // earliest returns the earlier of two times, either of which may be missing.

@@ -26,7 +26,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	topology.start(func() error { return s.topology.Run(joined) })
-	parts.start(func() error { return s.disk.watch(work) })
+	parts.start(func() error { return s.data.db.watchDisk(work, &s.disk) })
 	parts.start(func() error { return s.housekeeper.flushPeriodically(work) })
 	parts.start(func() error { return s.housekeeper.checkConsents(work) })
 	if s.role == node.RoleServe { // a worker does not have the retention settings

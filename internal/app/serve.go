@@ -107,7 +107,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := s.data.open(ctx, data, s.config, s.notify(), s.log); err != nil {
 		return s, err
 	}
-	s.disk.open(ctx, s.data.lite, s.config.DiskReserve)
+	s.data.db.openDisk(ctx, &s.disk, s.config.DiskReserve)
 	for _, apply := range options {
 		apply(s)
 	}
@@ -129,14 +129,14 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	} else if err != nil {
 		return s, fmt.Errorf("create the link for the first user: %w", err)
 	}
-	s.listenForCommands(ctx, data.Dir)
+	s.listenForCommands(ctx, locate(data).commandDir())
 	return s, nil
 }
 
 // NewWorker opens the data of a node that executes runs and serves no requests.
 func NewWorker(ctx context.Context, data config.Data, worker config.Worker, log *slog.Logger) (s *Server, err error) {
-	if !data.Shared() {
-		return nil, errors.New("a worker needs a shared database: name it with --database-url")
+	if err := locate(data).needShared(); err != nil {
+		return nil, err
 	}
 	s = newServer(node.RoleWorker, config.Serve{Execute: worker.Execute, Endpoint: config.Endpoint{PublicURL: worker.PublicURL}}, log)
 	data.Node = s.node
@@ -195,7 +195,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		usage: usage.NewService(st.Usage), inbox: trigger.NewInbox(st.Triggers), connections: connections, files: s.files,
 	}
 	programs := workflow.NewPrograms(st.Workflows, actions, types.Format())
-	if s.topology, err = s.join(ctx, data); err != nil {
+	if s.topology, err = s.data.db.join(ctx, s.clusterConfig(), s.config.NodeLease, s.filesPlace); err != nil {
 		return err
 	}
 	s.runner.dispatch, s.housekeeper.topology = s.topology.Dispatcher(), s.topology
@@ -205,7 +205,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st.Leases, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.topology.HoldsLease, Log: s.log})
 	s.runner.sender = webhook.NewSender(s.topology.Outbox(), s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st.Workflows, actions, types.Format(), nameSource{secrets, st.Connections}, trigger.NewArming(types, v))
-	s.data.checkNodes(workflows)
+	s.data.db.checkNodes(workflows)
 	own := useOwnIntegrations(ownSource{ownintegration.NewService(st.OwnIntegrations), st, operations, actions, types.Format()}, connections, programs, workflows)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st.Triggers, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
@@ -293,22 +293,6 @@ func (s *Server) newConnections() (*connection.Service, error) {
 		}
 	}
 	return connections, nil
-}
-
-// join returns the topology of this process: that of a node among others if they share
-// its database.
-func (s *Server) join(ctx context.Context, data config.Data) (cluster.Topology, error) {
-	if !data.Shared() {
-		return cluster.NewSingle(ctx, s.clusterConfig()), nil
-	}
-	topology, err := cluster.Join(ctx, cluster.SharedConfig{
-		Config: s.clusterConfig(), DB: s.data.pg, Options: sharedOptions(data), ListenURL: data.ListenURL, Lease: max(time.Second, s.config.NodeLease),
-	})
-	if err != nil {
-		return nil, err
-	}
-	// Another node may have started at the same time, with another place for files.
-	return topology, checkFilesPlace(ctx, s.data.core, s.filesPlace, false)
 }
 
 // publicURL returns the base URL of links to the service. A worker without a
@@ -434,10 +418,10 @@ func (s *Server) ready(ctx context.Context) error {
 	if !s.topology.HoldsLease() {
 		return errors.New("the lease of this node has expired: its heartbeats do not reach the database")
 	}
-	if err := s.data.ping(ctx); err != nil {
+	if err := s.data.db.ping(ctx, s.data.store); err != nil {
 		return errors.New("the database does not respond")
 	}
-	if s.data.lite != nil && s.data.lite.Busy() > maxCommit {
+	if stalled := s.data.db.stalled(maxCommit); stalled != nil && stalled() {
 		return fmt.Errorf("the disk does not respond: a commit or a read has taken longer than %s", maxCommit)
 	}
 	if s.front.listener != nil && s.front.listener.IsShort() {
@@ -457,14 +441,12 @@ func (s *Server) ready(ctx context.Context) error {
 const maxCommit = 5 * time.Second
 
 // storageStalled returns a function that reports whether the disk of the embedded
-// database has stopped responding. It returns nil without a timeout, and for a
-// shared database, which limits every call itself.
+// database has stopped responding. It returns nil if nothing needs to watch it.
 func (s *Server) storageStalled() func() bool {
-	if s.data.lite == nil || s.config.DiskTimeout == 0 {
+	if s.config.DiskTimeout == 0 {
 		return nil
 	}
-	limit := s.config.DiskTimeout - transport.StallDelay
-	return func() bool { return s.data.lite.Busy() > limit }
+	return s.data.db.stalled(s.config.DiskTimeout - transport.StallDelay)
 }
 
 // maxStuck is how many actions may run past their timeout before the service is
