@@ -63,25 +63,31 @@ type backend interface {
 	store.Mover
 	Run(ctx context.Context) error
 	Stats() store.Stats
+	serving
 
 	// resumeClock continues the steady time of the installation.
 	resumeClock(context.Context, *store.DB) error
 	// checkUnused returns an error if nodes use the database.
 	checkUnused(context.Context) error
+	// checkNodes makes a service refuse workflows that one of the nodes cannot execute.
+	checkNodes(*workflow.Service)
+	// openFiles opens the place of files that belongs to the database.
+	openFiles() (filesPlace, error)
+}
+
+// serving is what only a server does with an open database.
+type serving interface {
 	// ping returns an error if the database cannot be read.
 	ping(context.Context, *store.DB) error
 	// stalled returns a function that reports whether the disk has not responded for
 	// longer than the limit; nil if the database limits every call itself.
 	stalled(limit time.Duration) func() bool
-	// checkNodes makes a service refuse workflows that one of the nodes cannot execute.
-	checkNodes(*workflow.Service)
 	// snapshot opens a copy of the database, for a backup.
 	snapshot(ctx context.Context, spare int64, progress func()) (*sqlite.Snapshot, error)
-	// openFiles opens the place of files that belongs to the database.
-	openFiles() (filesPlace, error)
-	// checkFiles compares a place of files with the recorded one, before a server uses it.
+	// checkFiles compares a place of files with the recorded one.
 	checkFiles(context.Context, *store.DB, filesPlace) error
-	// openDisk looks at the disk of the database, and watchDisk does until the context ends.
+	// openDisk looks at the disk of the database for the first time, and watchDisk until
+	// the context ends.
 	openDisk(context.Context, *disk, config.DiskReserve)
 	watchDisk(context.Context, *disk) error
 	// collect sets the metrics of the database.
