@@ -21,9 +21,6 @@ import (
 
 const (
 	housekeepEvery = 5 * time.Second
-	// releaseEvery is after how many rounds a node releases webhooks that have
-	// nothing to send.
-	releaseEvery = 12
 	// expireEvery is the interval for removing expired rows, pruneEvery the one for
 	// removing old runs, which looks at all workflows.
 	expireEvery = time.Minute
@@ -55,7 +52,7 @@ type housekeeper struct {
 func (h *housekeeper) flushPeriodically(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
-	for n := 1; ; n++ {
+	for {
 		select {
 		case <-ctx.Done():
 			h.flush(context.WithoutCancel(ctx))
@@ -64,11 +61,6 @@ func (h *housekeeper) flushPeriodically(ctx context.Context) error {
 		}
 		h.flush(ctx)
 		h.runner.countWorkspaces(ctx)
-		if n%releaseEvery == 0 {
-			if err := h.topology.ReturnWebhooks(ctx); err != nil {
-				h.log.Warn("cannot release idle webhooks", "error", err)
-			}
-		}
 	}
 }
 

@@ -44,7 +44,7 @@ func nodeName(given string) string {
 // ownAddresses returns the addresses that steps must not reach: those of this
 // process, of the other nodes and of the shared database.
 func (s *Server) ownAddresses() []netip.AddrPort {
-	return slices.Concat(s.front.listenAddresses(), s.topology.PeerAddresses())
+	return slices.Concat(s.front.listenAddresses(), s.topology.Others().Listens)
 }
 
 // registry returns the registry of all nodes.

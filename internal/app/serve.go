@@ -305,7 +305,7 @@ func (s *Server) publicURL() string {
 	case s.config.PublicURL.IsSet():
 		return s.config.PublicURL.Or(nil)
 	default:
-		return s.topology.PeerURL()
+		return s.topology.Others().URL
 	}
 }
 

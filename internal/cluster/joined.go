@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -38,6 +37,8 @@ const (
 	OwnConnections = jobConnections + listenConnections
 	// leaveTimeout is how long a node has to hand its runs to others.
 	leaveTimeout = 5 * time.Second
+	// returnEvery is how often a node releases webhooks that have nothing to send.
+	returnEvery = time.Minute
 )
 
 // SharedConfig configures a node that shares its database.
@@ -170,9 +171,6 @@ func (j *joined) Dispatcher() dispatch.Dispatcher { return j.dispatch }
 // Outbox implements Topology.
 func (j *joined) Outbox() webhook.Outbox { return j.outbox }
 
-// ReturnWebhooks implements Topology.
-func (j *joined) ReturnWebhooks(ctx context.Context) error { return j.outbox.ReturnWebhooks(ctx) }
-
 // RateLimits implements Topology.
 func (j *joined) RateLimits() RateLimits {
 	// clock.Now already follows the clock of the database.
@@ -190,12 +188,11 @@ func (j *joined) TryLead(ctx context.Context, task string, duration time.Duratio
 // Publish implements Topology.
 func (j *joined) Publish(kind byte, id string) { j.notifier.Publish(kind, id) }
 
-// PeerURL implements Topology.
-func (j *joined) PeerURL() string { return j.keeper.Others().URL }
-
-// PeerAddresses implements Topology.
-func (j *joined) PeerAddresses() []netip.AddrPort {
-	return slices.Concat(j.keeper.Others().Listens, j.DB.DialedAddrs())
+// Others implements Topology.
+func (j *joined) Others() node.Others {
+	others := j.keeper.Others()
+	others.Listens = slices.Concat(others.Listens, j.DB.DialedAddrs())
+	return others
 }
 
 // Collect implements Topology.
@@ -212,10 +209,21 @@ func (j *joined) Collect(m *telemetry.Scrape) {
 // Run implements Topology.
 func (j *joined) Run(ctx context.Context) error {
 	parts, ctx := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{j.keeper.Run, j.notifier.Run, j.dispatch.AdmitThrottled} {
+	for _, part := range []func(context.Context) error{j.keeper.Run, j.notifier.Run, j.dispatch.AdmitThrottled, j.returnWebhooks} {
 		parts.Go(func() error { return part(ctx) })
 	}
 	return parts.Wait()
+}
+
+// returnWebhooks releases webhooks that have nothing to send, so that any node can send
+// their next delivery.
+func (j *joined) returnWebhooks(ctx context.Context) error {
+	for clock.Sleep(ctx, returnEvery) {
+		if err := j.outbox.ReturnWebhooks(ctx); err != nil && ctx.Err() == nil {
+			j.Log.Warn("cannot release idle webhooks", "error", err)
+		}
+	}
+	return nil
 }
 
 // Leave implements Topology.

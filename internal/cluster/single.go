@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -38,9 +37,6 @@ func (s *single) Dispatcher() dispatch.Dispatcher { return s.dispatch }
 // Outbox implements Topology.
 func (s *single) Outbox() webhook.Outbox { return s.Store.Webhooks }
 
-// ReturnWebhooks implements Topology.
-func (s *single) ReturnWebhooks(context.Context) error { return nil }
-
 // RateLimits implements Topology.
 func (s *single) RateLimits() RateLimits { return ratelimit.New() }
 
@@ -53,11 +49,8 @@ func (s *single) TryLead(context.Context, string, time.Duration) (bool, error) {
 // Publish implements Topology.
 func (s *single) Publish(byte, string) {}
 
-// PeerURL implements Topology.
-func (s *single) PeerURL() string { return "" }
-
-// PeerAddresses implements Topology.
-func (s *single) PeerAddresses() []netip.AddrPort { return nil }
+// Others implements Topology.
+func (s *single) Others() node.Others { return node.Others{} }
 
 // Collect implements Topology.
 func (s *single) Collect(m *telemetry.Scrape) {

@@ -11,7 +11,6 @@ package cluster
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/cluster/heartbeat"
@@ -33,9 +32,6 @@ type Topology interface {
 	Dispatcher() dispatch.Dispatcher
 	// Outbox returns the deliveries that this node sends.
 	Outbox() webhook.Outbox
-	// ReturnWebhooks releases webhooks that have nothing to send, so that any node can
-	// send their next delivery.
-	ReturnWebhooks(ctx context.Context) error
 	// RateLimits counts the requests of workspaces, over all nodes.
 	RateLimits() RateLimits
 
@@ -46,10 +42,8 @@ type Topology interface {
 	TryLead(ctx context.Context, task string, duration time.Duration) (bool, error)
 	// Publish tells the other nodes what has changed.
 	Publish(kind byte, id string)
-	// PeerURL returns the public URL of another node; empty if none has one.
-	PeerURL() string
-	// PeerAddresses returns the addresses of the other nodes and of what all share.
-	PeerAddresses() []netip.AddrPort
+	// Others returns the addresses of the other nodes and of what all nodes share.
+	Others() node.Others
 	// Collect sets the metrics that depend on the number of nodes.
 	Collect(*telemetry.Scrape)
 
