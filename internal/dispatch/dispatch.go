@@ -1,6 +1,6 @@
 // Package dispatch defines the interface between the store, which knows which runs
-// are due, and the engine, which executes them. Its subpackages implement it for one
-// process and for several nodes.
+// are due, and the engine, which executes them. Package local implements it for one
+// process, cluster/river for one of several nodes.
 package dispatch
 
 import (
