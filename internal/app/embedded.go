@@ -25,8 +25,7 @@ import (
 // directory is a data directory. It implements location.
 type directory struct{ config.Data }
 
-func (d directory) describe() string { return d.Dir }
-
+func (d directory) describe() string     { return d.Dir }
 func (d directory) needDirectory() error { return nil }
 
 func (d directory) needShared() error {
@@ -45,14 +44,11 @@ func (d directory) masterKey(serving bool) ([]byte, error) {
 	if missing != nil && !(empty && serving) {
 		return nil, missing
 	}
-	if d.MasterKey != "" {
-		return vault.ParseMasterKey(d.MasterKey)
-	}
 	path := d.KeyFile()
-	if empty && d.MasterKeyFile == "" {
+	if empty && d.MasterKey == "" && d.MasterKeyFile == "" {
 		return vault.ReadOrCreateMasterKey(path)
 	}
-	key, err := vault.ReadMasterKey(path)
+	key, err := readMasterKey(d.Data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the master key %s is missing, and without it the secrets in %s cannot be read: restore it, or name another file with --master-key-file", path, d.Dir)
 	}

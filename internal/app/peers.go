@@ -57,34 +57,25 @@ func (s *Server) limits() cluster.RateLimits { return s.topology.RateLimits() }
 // because the engine is created after the topology.
 type process struct{ server *Server }
 
-// Leases implements heartbeat.Executor.
-func (p process) Leases() []run.Lease { return p.server.runner.engine.Leases() }
-
-// AbortLease implements heartbeat.Executor.
+func (p process) Leases() []run.Lease        { return p.server.runner.engine.Leases() }
 func (p process) AbortLease(lease run.Lease) { p.server.runner.engine.AbortLease(lease) }
+func (p process) AbortAll()                  { p.server.runner.engine.AbortAll() }
+func (p process) Nudge(runID string)         { p.server.runner.nudge(runID) }
 
-// AbortAll implements heartbeat.Executor.
-func (p process) AbortAll() { p.server.runner.engine.AbortAll() }
-
-// Nudge implements heartbeat.Executor.
-func (p process) Nudge(runID string) { p.server.runner.nudge(runID) }
-
-// OnTakeover implements heartbeat.Executor.
 func (p process) OnTakeover() {
 	p.server.runner.sender.Wake()
 	p.server.runner.wakeTriggers()
 }
 
-// OnClockJump implements cluster.Process. It makes everything look at the clock again
-// that waits for a time of day.
+// OnClockJump makes everything look at the clock again that waits for a time of day.
 func (p process) OnClockJump() {
 	if p.server.runner.firers != nil {
 		p.server.runner.wakeTriggers()
 	}
 }
 
-// OnMessage implements cluster.Process. A message without an id means that anything of
-// that kind may have changed.
+// OnMessage handles a change, of another node or of this process. A message without an id
+// means that anything of that kind may have changed.
 func (p process) OnMessage(m peer.Message) {
 	r, changes := &p.server.runner, p.server.changes
 	switch m.Kind {
@@ -103,7 +94,7 @@ func (p process) OnMessage(m peer.Message) {
 		r.sender.Wake()
 	case peer.WorkflowDeleted:
 		r.engine.AbortWorkflow(m.ID)
-		changes.runs.PublishAll()
+		changes.runs.PublishAll() // subscribers to its runs find them deleted
 	case peer.Scheduled:
 		r.wakeTriggers()
 	case peer.Everything:
@@ -112,6 +103,12 @@ func (p process) OnMessage(m peer.Message) {
 		changes.events.PublishAll()
 		r.sender.Wake()
 	}
+}
+
+// announce handles a change that this process has made, and tells the other nodes.
+func (s *Server) announce(kind byte, id string) {
+	process{s}.OnMessage(peer.Message{Kind: kind, ID: id})
+	s.topology.Publish(kind, id)
 }
 
 // onRunEnded handles the end of a run on another node. An empty id means that any

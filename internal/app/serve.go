@@ -345,19 +345,10 @@ func bodyBytes() int64 {
 // closures because the parts that they use are created after the store.
 func (s *Server) notify() store.Notify {
 	return store.Notify{
-		Wake: func(w run.Wake) { s.runner.dispatch.Wake(w) },
-		AnswerArrived: func(runID string) {
-			s.runner.nudge(runID)
-			s.topology.Publish(peer.AnswerArrived, runID)
-		},
-		Changed: func(runID string) {
-			s.changes.runs.Publish(runID)
-			s.topology.Publish(peer.RunChanged, runID)
-		},
-		Recorded: func(workspaceID string) {
-			s.changes.events.Publish(workspaceID)
-			s.topology.Publish(peer.EventRecorded, workspaceID)
-		},
+		Wake:          func(w run.Wake) { s.runner.dispatch.Wake(w) },
+		AnswerArrived: func(runID string) { s.announce(peer.AnswerArrived, runID) },
+		Changed:       func(runID string) { s.announce(peer.RunChanged, runID) },
+		Recorded:      func(workspaceID string) { s.announce(peer.EventRecorded, workspaceID) },
 		// The run is not queued for execution, so its reserved slot is free.
 		HeldBack: func(runID string) { s.runner.dispatch.Unreserve(runID) },
 		Started: func(workspaceID string) {
@@ -376,10 +367,7 @@ func (s *Server) notify() store.Notify {
 			}
 			s.topology.Publish(peer.RunEnded, e.RunID)
 		},
-		Deliverable: func() {
-			s.runner.sender.Wake()
-			s.topology.Publish(peer.Deliverable, "")
-		},
+		Deliverable:  func() { s.announce(peer.Deliverable, "") },
 		EventPending: func(at time.Time) { s.runner.firers.Wake(workflow.EventTrigger, at) },
 		Scheduled: func(kind string, at time.Time) {
 			s.runner.firers.Wake(kind, at)
@@ -389,12 +377,8 @@ func (s *Server) notify() store.Notify {
 			s.runner.subscriptions.Wake(at)
 			s.topology.Publish(peer.Scheduled, "")
 		},
-		AppCalled: func(at time.Time) { s.runner.appCalls.Wake(at) },
-		WorkflowDeleted: func(workflowID string) {
-			s.runner.engine.AbortWorkflow(workflowID)
-			s.changes.runs.PublishAll() // subscribers to its runs find them deleted
-			s.topology.Publish(peer.WorkflowDeleted, workflowID)
-		},
+		AppCalled:        func(at time.Time) { s.runner.appCalls.Wake(at) },
+		WorkflowDeleted:  func(workflowID string) { s.announce(peer.WorkflowDeleted, workflowID) },
 		WorkspaceCreated: s.runner.shareCapacity,
 	}
 }

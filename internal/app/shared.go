@@ -19,18 +19,15 @@ import (
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/telemetry"
-	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // sharedDatabase is a database that nodes share. It implements location.
 type sharedDatabase struct{ config.Data }
 
-func (d sharedDatabase) describe() string { return postgres.Describe(d.URL) }
-
+func (d sharedDatabase) describe() string     { return postgres.Describe(d.URL) }
 func (d sharedDatabase) needDirectory() error { return errSharedDatabase }
-
-func (d sharedDatabase) needShared() error { return nil }
+func (d sharedDatabase) needShared() error    { return nil }
 
 func (d sharedDatabase) migrate(ctx context.Context) error {
 	return postgres.Migrate(ctx, d.options(), river.Migrate)
@@ -43,10 +40,7 @@ func (d sharedDatabase) options() postgres.Options {
 
 // masterKey never creates a key, because all nodes must have the same.
 func (d sharedDatabase) masterKey(bool) ([]byte, error) {
-	if d.MasterKey != "" {
-		return vault.ParseMasterKey(d.MasterKey)
-	}
-	key, err := vault.ReadMasterKey(d.KeyFile())
+	key, err := readMasterKey(d.Data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no master key in %s: nodes that share a database also share a master key. "+
 			"Pass it with --master-key-file or STEPMILL_MASTER_KEY; `stepmill master-key create FILE` creates one", d.KeyFile())
@@ -55,8 +49,7 @@ func (d sharedDatabase) masterKey(bool) ([]byte, error) {
 }
 
 func (d sharedDatabase) keepsPrevious(filesPlace) bool { return false }
-
-func (d sharedDatabase) commandDir() string { return "" }
+func (d sharedDatabase) commandDir() string            { return "" }
 
 func (d sharedDatabase) inServerOr(_ context.Context, _ []string, _, _ io.Writer, do func(readOnly bool) error) error {
 	return do(false)
@@ -114,10 +107,8 @@ func (b sharedBackend) checkUnused(ctx context.Context) error {
 }
 
 func (b sharedBackend) ping(ctx context.Context, _ *store.DB) error { return b.Ping(ctx) }
-
-func (b sharedBackend) stalled(time.Duration) func() bool { return nil }
-
-func (b sharedBackend) checkNodes(workflows *workflow.Service) { workflows.CheckNodes(b.DB) }
+func (b sharedBackend) stalled(time.Duration) func() bool           { return nil }
+func (b sharedBackend) checkNodes(workflows *workflow.Service)      { workflows.CheckNodes(b.DB) }
 
 func (b sharedBackend) snapshot(context.Context, int64, func()) (*sqlite.Snapshot, error) {
 	return nil, errSharedDatabase
@@ -137,8 +128,7 @@ func (b sharedBackend) checkFiles(ctx context.Context, st *store.DB, place files
 }
 
 func (b sharedBackend) openDisk(context.Context, *disk, config.DiskReserve) {}
-
-func (b sharedBackend) watchDisk(context.Context, *disk) error { return nil }
+func (b sharedBackend) watchDisk(context.Context, *disk) error              { return nil }
 
 func (b sharedBackend) collect(ctx context.Context, m *telemetry.Scrape, _ *disk) {
 	oldest, err := b.OldestTransaction(ctx)

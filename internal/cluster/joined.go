@@ -162,40 +162,28 @@ func (j *joined) onMessage(m peer.Message) {
 	}
 }
 
-// Nodes implements node.Registry.
 func (j *joined) Nodes(ctx context.Context) ([]node.Node, error) { return j.DB.Nodes(ctx) }
+func (j *joined) Dispatcher() dispatch.Dispatcher                { return j.dispatch }
+func (j *joined) Outbox() webhook.Outbox                         { return j.outbox }
+func (j *joined) HoldsLease() bool                               { return j.keeper.HoldsLease() }
+func (j *joined) Publish(kind byte, id string)                   { j.notifier.Publish(kind, id) }
+func (j *joined) Close()                                         { j.jobs.Close() }
 
-// Dispatcher implements Topology.
-func (j *joined) Dispatcher() dispatch.Dispatcher { return j.dispatch }
-
-// Outbox implements Topology.
-func (j *joined) Outbox() webhook.Outbox { return j.outbox }
-
-// RateLimits implements Topology.
 func (j *joined) RateLimits() RateLimits {
 	// clock.Now already follows the clock of the database.
 	return ratelimit.NewLeased(j.Store.RateLimits, j.Options.Timeout/5, func() time.Duration { return 0 })
 }
 
-// HoldsLease implements Topology.
-func (j *joined) HoldsLease() bool { return j.keeper.HoldsLease() }
-
-// TryLead implements Topology.
 func (j *joined) TryLead(ctx context.Context, task string, duration time.Duration) (bool, error) {
 	return j.DB.TryLead(ctx, task, j.Self.ID, duration)
 }
 
-// Publish implements Topology.
-func (j *joined) Publish(kind byte, id string) { j.notifier.Publish(kind, id) }
-
-// Others implements Topology.
 func (j *joined) Others() node.Others {
 	others := j.keeper.Others()
 	others.Listens = slices.Concat(others.Listens, j.DB.DialedAddrs())
 	return others
 }
 
-// Collect implements Topology.
 func (j *joined) Collect(m *telemetry.Scrape) {
 	_, nodes := j.keeper.Cluster()
 	stats := j.keeper.Stats()
@@ -206,7 +194,6 @@ func (j *joined) Collect(m *telemetry.Scrape) {
 	m.Set(telemetry.RunsResumed, float64(stats.TakenOver))
 }
 
-// Run implements Topology.
 func (j *joined) Run(ctx context.Context) error {
 	parts, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{j.keeper.Run, j.notifier.Run, j.dispatch.AdmitThrottled, j.returnWebhooks} {
@@ -226,7 +213,6 @@ func (j *joined) returnWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// Leave implements Topology.
 func (j *joined) Leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
@@ -234,9 +220,6 @@ func (j *joined) Leave(ctx context.Context) {
 		j.Log.Warn("cannot hand the runs of this node to other nodes; they take over when its lease expires", "error", err)
 	}
 }
-
-// Close implements Topology.
-func (j *joined) Close() { j.jobs.Close() }
 
 // registry removes nodes with what they had in the job queue.
 type registry struct{ *postgres.DB }

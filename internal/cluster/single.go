@@ -31,37 +31,20 @@ func NewSingle(ctx context.Context, config Config) Topology {
 	return s
 }
 
-// Dispatcher implements Topology.
 func (s *single) Dispatcher() dispatch.Dispatcher { return s.dispatch }
+func (s *single) Outbox() webhook.Outbox          { return s.Store.Webhooks }
+func (s *single) RateLimits() RateLimits          { return ratelimit.New() }
+func (s *single) HoldsLease() bool                { return true } // nobody else can take over the runs
+func (s *single) Others() node.Others             { return node.Others{} }
+func (s *single) Publish(byte, string)            {}
+func (s *single) Leave(context.Context)           {}
+func (s *single) Close()                          {}
 
-// Outbox implements Topology.
-func (s *single) Outbox() webhook.Outbox { return s.Store.Webhooks }
-
-// RateLimits implements Topology.
-func (s *single) RateLimits() RateLimits { return ratelimit.New() }
-
-// HoldsLease implements Topology. Nobody else can take over the runs.
-func (s *single) HoldsLease() bool { return true }
-
-// TryLead implements Topology.
 func (s *single) TryLead(context.Context, string, time.Duration) (bool, error) { return true, nil }
 
-// Publish implements Topology.
-func (s *single) Publish(byte, string) {}
-
-// Others implements Topology.
-func (s *single) Others() node.Others { return node.Others{} }
-
-// Collect implements Topology.
 func (s *single) Collect(m *telemetry.Scrape) {
 	m.Set(telemetry.RunsResumed, float64(s.dispatch.Stats().Resumed))
 }
-
-// Leave implements Topology.
-func (s *single) Leave(context.Context) {}
-
-// Close implements Topology.
-func (s *single) Close() {}
 
 const (
 	// clockCheckEvery is how often the clocks are compared. Nodes do that with their
@@ -72,7 +55,7 @@ const (
 	clockRecordEvery = time.Minute
 )
 
-// Run implements Topology. It keeps the steady time going when the machine's clock is set.
+// Run keeps the steady time going when the machine's clock is set.
 func (s *single) Run(ctx context.Context) error {
 	recorded := clock.Monotonic()
 	for clock.Sleep(ctx, clockCheckEvery) {
