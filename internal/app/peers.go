@@ -51,7 +51,7 @@ func (s *Server) ownAddresses() []netip.AddrPort {
 func (s *Server) registry() node.Registry { return s.topology }
 
 // limits returns the rate limiter of workspaces.
-func (s *Server) limits() cluster.RateLimits { return s.topology.RateLimits() }
+func (s *Server) limits() cluster.RateLimits { return s.topology.NewRateLimits() }
 
 // process lets the topology reach what this process executes. It goes through the server
 // because the engine is created after the topology.

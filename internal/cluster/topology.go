@@ -32,8 +32,8 @@ type Topology interface {
 	Dispatcher() dispatch.Dispatcher
 	// Outbox returns the deliveries that this node sends.
 	Outbox() webhook.Outbox
-	// RateLimits counts the requests of workspaces, over all nodes.
-	RateLimits() RateLimits
+	// NewRateLimits returns a counter of requests, over all nodes.
+	NewRateLimits() RateLimits
 
 	// HoldsLease reports whether this node still owns its runs.
 	HoldsLease() bool
@@ -62,13 +62,13 @@ type RateLimits interface {
 	Peek(key string, perMinute int, now time.Time) ratelimit.State
 }
 
-// Process is the rest of this process. Apart from OnClockJump, its methods are called only
-// while the topology runs.
+// Process is the rest of this process. Only OnClockJump may be called before Run.
 type Process interface {
 	heartbeat.Executor
 	// OnMessage is called when another node has changed something.
 	OnMessage(peer.Message)
-	// OnClockJump is called after the clock that waits for a time of day follow has jumped.
+	// OnClockJump is called after the clock was set, to check again what waits for a time
+	// of day.
 	OnClockJump()
 }
 
