@@ -23,6 +23,7 @@ const (
 	maxFileLines = 500
 	maxFuncLines = 70
 	maxMainLines = 30
+	maxMethods   = 60
 )
 
 // Groups of packages that the table below refers to. The domain packages are
@@ -119,14 +120,16 @@ var rules = []rule{
 	{pkg: "blob/blobtest", may: base + " blob /test/lane"},
 	{pkg: "blob/*", may: base + " blob"},
 	{pkg: "adminsocket", may: base},
+	{pkg: "cluster", may: base + " auth cluster/* database dispatch dispatch/local node ratelimit run runqueue store store/postgres telemetry webhook"},
+	{pkg: "cluster/heartbeat", may: base + " node run"},
+	{pkg: "cluster/peer", may: base},
+	{pkg: "cluster/river", may: base + " database dispatch run store/postgres"},
 	{pkg: "database", may: base},
 	{pkg: "digest", may: base},
 	{pkg: "dispatch", may: base + " run"},
 	{pkg: "dispatch/local", may: base + " dispatch run"},
-	{pkg: "dispatch/river", may: base + " dispatch run"},
 	{pkg: "egress", may: base},
 	{pkg: "engine", may: base + " " + domain + " dispatch"},
-	{pkg: "membership", may: base + " node run"},
 	{pkg: "oidc", may: base + " account egress"},
 	{pkg: "ratelimit", may: base},
 	{pkg: "runqueue", may: base + " auth database run"},
@@ -245,6 +248,39 @@ func TestArchitecture(t *testing.T) {
 		}
 	})
 
+	t.Run("methods", func(t *testing.T) {
+		t.Parallel()
+		counts := map[string]int{}
+		for _, f := range files {
+			for _, fn := range f.funcs() {
+				if receiver := receiverType(fn); !f.test && ast.IsExported(receiver) && fn.Name.IsExported() {
+					counts[f.pkg+"."+receiver]++
+				}
+			}
+		}
+		for name, n := range counts {
+			if n > maxMethods {
+				t.Errorf("%s has %d methods; at most %d", name, n, maxMethods)
+			}
+		}
+	})
+
+	t.Run("app asks about its database once", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range files {
+			if f.pkg != "internal/app" || f.test {
+				continue
+			}
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				name, homes := databaseQuestion(n)
+				if homes != nil && !slices.Contains(homes, path.Base(f.name)) {
+					t.Errorf("%s: %s belongs in %s: make what differs a method of location or backend", f.at(n.Pos()), name, strings.Join(homes, ", "))
+				}
+				return true
+			})
+		}
+	})
+
 	t.Run("no init functions", func(t *testing.T) {
 		t.Parallel()
 		for _, f := range files {
@@ -255,6 +291,35 @@ func TestArchitecture(t *testing.T) {
 			}
 		}
 	})
+}
+
+// databaseQuestion returns what in a node of the syntax depends on the kind of database,
+// and the files of internal/app in which it may be.
+func databaseQuestion(n ast.Node) (name string, homes []string) {
+	switch n := n.(type) {
+	case *ast.SelectorExpr:
+		of, _ := n.X.(*ast.Ident)
+		switch {
+		case n.Sel.Name == "Shared", of != nil && of.Name == "data" && n.Sel.Name == "URL":
+			return n.Sel.Name, []string{"location.go"}
+		case of != nil && of.Name == "cluster" && n.Sel.Name == "Join":
+			return "cluster.Join", []string{"shared.go"}
+		case of != nil && of.Name == "cluster" && n.Sel.Name == "NewSingle":
+			return "cluster.NewSingle", []string{"embedded.go"}
+		}
+	case *ast.Ident:
+		switch n.Name {
+		case "directory", "embeddedBackend":
+			return n.Name, []string{"embedded.go", "location.go"}
+		case "sharedDatabase", "sharedBackend":
+			return n.Name, []string{"shared.go", "location.go"}
+		}
+	case *ast.ImportSpec:
+		if imported := strings.Trim(n.Path.Value, `"`); imported == module+"/internal/store/postgres" || imported == module+"/internal/cluster/river" {
+			return imported, []string{"shared.go"}
+		}
+	}
+	return "", nil
 }
 
 // TestImportTable checks the edges that the table is there for.
@@ -286,8 +351,13 @@ func TestImportTable(t *testing.T) {
 		{"internal/engine", "internal/action/catalog", false},
 		{"internal/engine", "internal/api", false},
 		{"internal/engine", "internal/store", false},
-		{"internal/dispatch/river", "internal/dispatch", true},
-		{"internal/dispatch/river", "internal/dispatch/local", false},
+		{"internal/cluster", "internal/store/postgres", true},
+		{"internal/cluster", "internal/engine", false},
+		{"internal/cluster", "internal/api", false},
+		{"internal/cluster/heartbeat", "internal/store/postgres", false},
+		{"internal/cluster/river", "internal/dispatch", true},
+		{"internal/cluster/river", "internal/dispatch/local", false},
+		{"internal/store/postgres", "internal/cluster/peer", false},
 		{"internal/api", "internal/run", true},
 		{"internal/api", "openapi", true},
 		{"internal/api", "internal/store", false},
@@ -352,6 +422,27 @@ func matches(pattern, pkg string) bool {
 	}
 	ok, err := path.Match(pattern, pkg)
 	return ok && err == nil
+}
+
+// receiverType returns the name of the type that a method belongs to, or "" for a function.
+func receiverType(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return ""
+	}
+	of := fn.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	switch generic := of.(type) {
+	case *ast.IndexExpr:
+		of = generic.X
+	case *ast.IndexListExpr:
+		of = generic.X
+	}
+	if name, ok := of.(*ast.Ident); ok {
+		return name.Name
+	}
+	return ""
 }
 
 func shown(pkg string) string { return cmp.Or(pkg, module) }

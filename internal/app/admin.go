@@ -50,10 +50,7 @@ func WithAdmin(ctx context.Context, data config.Data, args []string, stdout, std
 		}
 		return errors.Join(do(admin), admin.Close())
 	}
-	if data.Shared() {
-		return open(false)
-	}
-	return inServerOr(ctx, data, args, stdout, stderr, open)
+	return locate(data).inServerOr(ctx, args, stdout, stderr, open)
 }
 
 // openAdmin opens the data of an installation that no server has open.
@@ -66,18 +63,18 @@ func openAdmin(ctx context.Context, data config.Data) (*Admin, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	admin.openPlace = func() (filesPlace, error) { return openFilesPlace(ctx, c, data) }
+	admin.openPlace = func() (filesPlace, error) { return openFilesPlace(ctx, data, c.db.openFiles) }
 	return admin, nil
 }
 
 // newAdmin returns the commands on data that is open.
-func newAdmin(ctx context.Context, c *core, location string) (*Admin, error) {
+func newAdmin(ctx context.Context, c *core, place string) (*Admin, error) {
 	first, err := c.store.Workspaces.FirstWorkspace(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if first == nil {
-		return nil, explainMissing(sqlite.ErrMissing, location)
+		return nil, explainMissing(sqlite.ErrMissing, place)
 	}
 	return &Admin{core: c, first: *first}, nil
 }

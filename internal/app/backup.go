@@ -35,13 +35,14 @@ func Backup(ctx context.Context, data config.Data, target string, notices io.Wri
 
 // BackupTo is like Backup but writes to an io.Writer.
 func BackupTo(ctx context.Context, data config.Data, to, notices io.Writer) error {
-	if data.Shared() {
-		return errSharedDatabase
+	at := locate(data)
+	if err := at.needDirectory(); err != nil {
+		return err
 	}
 	// Without a server the command has locked the data directory, and a server could not
 	// start.
 	to = impatientWriter{to, adminsocket.StallLimit()}
-	return inServerOr(ctx, data, []string{"backup", "-"}, to, notices, func(readOnly bool) error {
+	return at.inServerOr(ctx, []string{"backup", "-"}, to, notices, func(readOnly bool) error {
 		if readOnly {
 			return backUpReadOnly(ctx, data, to, notices)
 		}
@@ -50,7 +51,9 @@ func BackupTo(ctx context.Context, data config.Data, to, notices io.Writer) erro
 		if err != nil {
 			return err
 		}
-		return writeBackup(ctx, to, snapshot, func() (filesPlace, error) { return openFilesPlace(ctx, nil, data) })
+		return writeBackup(ctx, to, snapshot, func() (filesPlace, error) {
+			return openFilesPlace(ctx, data, func() (filesPlace, error) { return openDirectory(data.Dir) })
+		})
 	})
 }
 
@@ -100,9 +103,6 @@ const maxBackup = 24 * time.Hour
 // WriteBackup writes a consistent copy of the data that the server has open. It writes to
 // notices if the backup cannot be recorded in the audit log.
 func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
-	if a.core.lite == nil {
-		return errSharedDatabase
-	}
 	ctx, cancel := context.WithTimeout(ctx, maxBackup)
 	defer cancel()
 	ctx, progress, stop := withProgress(ctx, adminsocket.StallLimit())
@@ -114,7 +114,7 @@ func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	release := a.files.KeepBytes()
 	defer release()
 	defer context.AfterFunc(ctx, release)() // also while nobody reads what is written
-	snapshot, err := a.core.lite.OpenSnapshot(ctx, a.diskReserve, progress.report)
+	snapshot, err := a.core.db.snapshot(ctx, a.diskReserve, progress.report)
 	if err == nil {
 		err = writeBackup(ctx, progress.writer(to), snapshot, a.openPlace)
 	}

@@ -39,9 +39,9 @@ func openTestFiles(t *testing.T, data config.Data) (c *core, files *file.Service
 			t.Error(err)
 		}
 	}
-	place, err := openFilesPlace(t.Context(), c, data)
+	place, err := openFilesPlace(t.Context(), data, c.db.openFiles)
 	if err == nil {
-		err = checkFilesPlace(t.Context(), c, place, false)
+		err = checkFilesPlace(t.Context(), c.store, place, false)
 	}
 	first, firstErr := c.store.Workspaces.FirstWorkspace(t.Context())
 	if err := errors.Join(err, firstErr); err != nil {
@@ -50,7 +50,7 @@ func openTestFiles(t *testing.T, data config.Data) (c *core, files *file.Service
 	}
 	files = file.NewService(file.Config{
 		Store: c.store.Files, Blobs: place.blobs, Keys: c.vault, Capacity: dirCapacity, Exclusive: place.name == directoryPlace,
-		KeepBytes: func() bool { return keepsPrevious(data, place) }, Log: slog.New(slog.DiscardHandler),
+		KeepBytes: func() bool { return locate(data).keepsPrevious(place) }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err := files.CheckInstallation(t.Context()); err != nil {
 		closeAll()
@@ -311,7 +311,7 @@ func TestInterruptedRestoreWithFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			rename(t, d.Data, interrupt...)
-			if err := checkDataExists(d.Data); err == nil || !strings.Contains(err.Error(), "interrupted") {
+			if err := (directory{d.Data}).checkExists(); err == nil || !strings.Contains(err.Error(), "interrupted") {
 				t.Errorf("a start: %v", err)
 			}
 			previous := filepath.Join(d.Dir, db+suffix)

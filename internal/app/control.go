@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/adminsocket"
-	"github.com/stepmill/stepmill/internal/config"
 )
 
 // CommandRunner runs a command line of the operator in the server that has the
@@ -50,7 +49,7 @@ func (c *commands) close() error {
 
 // listenForCommands opens the socket for the commands of the operator.
 func (s *Server) listenForCommands(ctx context.Context, dir string) {
-	if s.commands.run == nil || s.data.lite == nil {
+	if s.commands.run == nil || dir == "" {
 		return
 	}
 	if err := s.commands.listen(ctx, dir); err != nil {
@@ -77,27 +76,6 @@ func (s *Server) serveCommands(ctx context.Context) {
 		admin.openPlace = func() (filesPlace, error) { return s.filesPlace, nil }
 		return s.commands.run(ctx, admin, args, stdout, stderr)
 	})
-}
-
-// inServerOr runs a command line in the server that has a data directory open. If
-// there is none, it locks the directory and calls do, which must not write to a directory
-// that is read-only.
-func inServerOr(ctx context.Context, data config.Data, args []string, stdout, stderr io.Writer, do func(readOnly bool) error) (err error) {
-	if err := checkDataExists(data); err != nil {
-		return err
-	}
-	readOnly := isReadOnly(data.Dir)
-	server, lock, err := reach(ctx, data.Dir, readOnly)
-	switch {
-	case err != nil:
-		return err
-	case server != nil:
-		return runInServer(ctx, server, args, stdout, stderr)
-	}
-	if lock != nil {
-		defer func() { err = errors.Join(err, lock.Close()) }()
-	}
-	return do(readOnly)
 }
 
 // reachTimeout is how long a command waits for a server that starts or stops, and

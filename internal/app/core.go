@@ -8,17 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/vault"
 )
@@ -31,8 +25,6 @@ type core struct {
 	accounts *account.Service
 
 	db     backend
-	pg     *postgres.DB // nil: SQLite
-	lite   *sqlite.DB   // nil: PostgreSQL
 	stop   context.CancelFunc
 	ended  chan struct{}
 	failed error
@@ -43,7 +35,7 @@ type core struct {
 // openCore opens the data of a complete or a new installation. The writer of the
 // database runs until close.
 func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify store.Notify) (*core, error) {
-	master, err := masterKey(data, opts.Migrate)
+	master, err := locate(data).masterKey(opts.Migrate)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +44,7 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 		return nil, err
 	}
 	if err = c.checkImportComplete(ctx); err == nil {
-		err = c.resumeClock(ctx)
+		err = c.db.resumeClock(ctx, c.store)
 	}
 	if err == nil {
 		c.vault, err = vault.New(master, c.store.Workspaces)
@@ -67,36 +59,13 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 	return c, nil
 }
 
-// resumeClock continues the steady time of an installation. With a shared database,
-// openShared has done that.
-func (c *core) resumeClock(ctx context.Context) error {
-	if c.lite == nil {
-		return nil
-	}
-	record, err := c.store.Installation.ServiceClock(ctx)
-	if err != nil {
-		return fmt.Errorf("read the clock: %w", err)
-	}
-	clock.Resume(record)
-	return nil
-}
-
 // openStore opens only the database, without checking its contents.
 func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notify store.Notify) (*core, error) {
-	c := &core{ended: make(chan struct{})}
-	if data.Shared() {
-		shared, err := openShared(ctx, data, opts.Migrate)
-		if err != nil {
-			return nil, err
-		}
-		c.db, c.pg = shared, shared
-	} else {
-		own, err := sqlite.Open(ctx, data.Dir, opts)
-		if err != nil {
-			return nil, explainMissing(err, data.Dir)
-		}
-		c.db, c.lite = own, own
+	db, err := locate(data).open(ctx, opts)
+	if err != nil {
+		return nil, err
 	}
+	c := &core{db: db, ended: make(chan struct{})}
 	c.store = store.New(c.db, notify)
 	// The database must outlive its users, so it does not stop with ctx.
 	dbCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -106,13 +75,6 @@ func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notif
 		c.failed = c.db.Run(dbCtx)
 	}()
 	return c, nil
-}
-
-// backend is implemented by sqlite.DB and postgres.DB.
-type backend interface {
-	store.Mover
-	Run(ctx context.Context) error
-	Stats() store.Stats
 }
 
 // checkImportComplete rejects an installation with an unfinished import.
@@ -127,52 +89,24 @@ func (c *core) checkImportComplete(ctx context.Context) error {
 	return nil
 }
 
-// openExclusive opens the data of an installation for exclusive use until
-// release. The lock on the data directory ensures that no server runs.
+// openExclusive opens the data of an installation for exclusive use until release. If a
+// node starts in the meantime, release fails, because the result may be inconsistent.
 func openExclusive(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
-	if data.Shared() {
-		return openSharedExclusive(ctx, data)
-	}
-	if err := checkDataExists(data); err != nil {
-		return nil, nil, err
-	}
-	lock, err := lockDir(ctx, data.Dir)
+	unlock, err := locate(data).lock(ctx, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
 	if err != nil {
-		return nil, nil, errors.Join(err, lock.Close())
+		return nil, nil, errors.Join(err, unlock())
 	}
-	release = func() error { return errors.Join(c.close(), lock.Close()) }
-	if err := c.finishRotation(data); err != nil {
-		return nil, nil, errors.Join(err, release())
+	if err = c.db.checkUnused(ctx); err == nil {
+		err = locate(data).finishRotation(c)
 	}
-	return c, release, nil
-}
-
-// pingTimeout is how long a health check waits for the database.
-const pingTimeout = 5 * time.Second
-
-// ping returns an error if the database cannot be read. It leaves a read behind
-// that the disk does not respond to.
-func (c *core) ping(ctx context.Context) error {
-	if c.pg != nil {
-		return c.pg.Ping(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, c.close(), unlock())
 	}
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		_, err := c.store.Installation.KeyCheck(ctx)
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return c, func() error { return errors.Join(c.db.checkUnused(ctx), c.close(), unlock()) }, nil
 }
 
 // close flushes pending writes and closes the database.
@@ -180,18 +114,6 @@ func (c *core) close() error {
 	c.stop()
 	<-c.ended
 	return c.failed
-}
-
-// checkDataExists returns an error if a data directory contains no database.
-func checkDataExists(data config.Data) error {
-	_, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName))
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := checkRestoreComplete(data.Dir); err != nil {
-			return err
-		}
-		return explainMissing(sqlite.ErrMissing, data.Dir)
-	}
-	return nil
 }
 
 func explainMissing(err error, place string) error {
@@ -210,30 +132,11 @@ func (e missingData) Error() string {
 
 func (missingData) Unwrap() error { return sqlite.ErrMissing }
 
-// masterKey reads the master key. Only a server that starts with an empty
-// directory creates one: a new key could not decrypt existing data.
-func masterKey(data config.Data, serving bool) ([]byte, error) {
-	if data.Shared() {
-		return sharedMasterKey(data)
-	}
-	missing := checkDataExists(data)
-	empty := errors.Is(missing, sqlite.ErrMissing)
-	if missing != nil && !(empty && serving) {
-		return nil, missing
-	}
-	if data.MasterKey != "" {
-		return vault.ParseMasterKey(data.MasterKey)
-	}
-	path := data.KeyFile()
-	if empty && data.MasterKeyFile == "" {
-		return vault.ReadOrCreateMasterKey(path)
-	}
-	key, err := vault.ReadMasterKey(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the master key %s is missing, and without it the secrets in %s cannot be read: restore it, or name another file with --master-key-file", path, data.Dir)
-	}
-	return key, err
-}
+// DataLocation describes where the data is, for messages.
+func DataLocation(data config.Data) string { return locate(data).describe() }
+
+// Migrate brings the schema of a shared database up to date.
+func Migrate(ctx context.Context, data config.Data) error { return locate(data).migrate(ctx) }
 
 // checkMasterKey rejects a key that does not match the data. If a rotation was
 // interrupted after the data keys were rewrapped, the draft of the new key matches

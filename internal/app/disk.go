@@ -18,7 +18,7 @@ const diskCheckEvery = time.Second
 
 // disk watches the disk of the embedded database and what the database takes of it.
 type disk struct {
-	db  *sqlite.DB // nil: a shared database
+	db  *sqlite.DB
 	log *slog.Logger
 	// reserve is the free space, in bytes, below which no new runs and uploads are
 	// accepted, so that runs in flight can end, and data be deleted.
@@ -34,9 +34,7 @@ type disk struct {
 
 // open sets the database and looks at its disk for the first time.
 func (d *disk) open(ctx context.Context, db *sqlite.DB, reserve config.DiskReserve) {
-	if d.db = db; db == nil {
-		return
-	}
+	d.db = db
 	_, total := db.Space()
 	d.reserve = reserve.Bytes(total)
 	d.check(ctx)
@@ -56,9 +54,6 @@ const (
 
 // watch looks at the disk until the context ends.
 func (d *disk) watch(ctx context.Context) error {
-	if d.db == nil {
-		return nil
-	}
 	for clock.Sleep(ctx, diskCheckEvery) {
 		d.check(ctx)
 	}
@@ -105,9 +100,6 @@ func (d *disk) admitRun() error {
 // admitFile returns a fault while files must not take more space. Those that runs in flight
 // create may take half of the reserve.
 func (d *disk) admitFile(inRun bool) error {
-	if d.db == nil {
-		return nil
-	}
 	least := d.reserve
 	if inRun {
 		least /= 2

@@ -48,7 +48,7 @@ func (c *core) openRecordedPlace(ctx context.Context, data config.Data) (filesPl
 	if err != nil {
 		return filesPlace{}, err
 	}
-	place, err := openFilesPlace(ctx, c, data)
+	place, err := openFilesPlace(ctx, data, c.db.openFiles)
 	if err == nil {
 		err = place.is(recorded)
 	}

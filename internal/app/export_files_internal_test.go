@@ -63,7 +63,7 @@ func newBucket(t *testing.T, data config.Data) config.Data {
 // countBlobs returns the number of blobs in the place of the files.
 func countBlobs(t *testing.T, data config.Data) int {
 	t.Helper()
-	place, err := openFilesPlace(t.Context(), nil, data)
+	place, err := openFilesPlace(t.Context(), data, func() (filesPlace, error) { return openDirectory(data.Dir) })
 	if err != nil {
 		t.Fatal(err)
 	}

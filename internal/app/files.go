@@ -14,14 +14,17 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
-	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store"
 )
 
 // filesFolder is the folder for the bytes of files in the data directory.
 const filesFolder = "files"
 
-// directoryPlace is the name of the place that is this folder.
-const directoryPlace = "directory"
+// The names of the places that belong to the databases: this folder, and rows.
+const (
+	directoryPlace = "directory"
+	sharedPlace    = "postgres"
+)
 
 // filesPlace is where the bytes of files are.
 type filesPlace struct {
@@ -42,24 +45,27 @@ var (
 	bucketCapacity   = file.Capacity{Writers: 64, Readers: 256, IO: 32}
 )
 
-// openFilesPlace opens the place that the settings name.
-func openFilesPlace(ctx context.Context, c *core, data config.Data) (filesPlace, error) {
-	switch {
-	case data.FilesURL != "":
-		settings, err := s3.ParseURL(data.FilesURL, os.Getenv)
-		if err != nil {
-			return filesPlace{}, fmt.Errorf("--files-url: %w", err)
-		}
-		bucket := s3.New(settings, s3.Timings{})
-		if _, err := bucket.List(ctx, paging.Request{Limit: 1}); err != nil {
-			return filesPlace{}, fmt.Errorf("--files-url: cannot use the bucket %s: %w", settings.Bucket, err)
-		}
-		return filesPlace{"s3://" + settings.Bucket + "/" + settings.Prefix, bucket, bucketCapacity}, nil
-	case data.Shared():
-		return filesPlace{"postgres", blobpostgres.New(c.pg.Pool()), postgresCapacity}, nil
+// openFilesPlace opens the place that the settings name, or else the one that belongs to
+// the database.
+func openFilesPlace(ctx context.Context, data config.Data, own func() (filesPlace, error)) (filesPlace, error) {
+	if data.FilesURL == "" {
+		return own()
 	}
-	directory, err := dir.Open(filepath.Join(data.Dir, filesFolder))
-	return filesPlace{directoryPlace, directory, dirCapacity}, err
+	settings, err := s3.ParseURL(data.FilesURL, os.Getenv)
+	if err != nil {
+		return filesPlace{}, fmt.Errorf("--files-url: %w", err)
+	}
+	bucket := s3.New(settings, s3.Timings{})
+	if _, err := bucket.List(ctx, paging.Request{Limit: 1}); err != nil {
+		return filesPlace{}, fmt.Errorf("--files-url: cannot use the bucket %s: %w", settings.Bucket, err)
+	}
+	return filesPlace{"s3://" + settings.Bucket + "/" + settings.Prefix, bucket, bucketCapacity}, nil
+}
+
+// openDirectory opens the place of files in a data directory.
+func openDirectory(dataDir string) (filesPlace, error) {
+	blobs, err := dir.Open(filepath.Join(dataDir, filesFolder))
+	return filesPlace{directoryPlace, blobs, dirCapacity}, err
 }
 
 // is compares the place with the one that an installation has recorded, if it has.
@@ -75,7 +81,7 @@ func describePlace(name string) string {
 	switch name {
 	case directoryPlace:
 		return "the data directory (no --files-url)"
-	case "postgres":
+	case sharedPlace:
 		return "the shared database (no --files-url)"
 	}
 	return name
@@ -84,19 +90,11 @@ func describePlace(name string) string {
 // newFiles opens the files. It refuses a place other than the one that the installation
 // or other nodes use.
 func (s *Server) newFiles(ctx context.Context, data config.Data) (*file.Service, error) {
-	place, err := openFilesPlace(ctx, s.data.core, data)
+	place, err := openFilesPlace(ctx, data, s.data.db.openFiles)
 	if err != nil {
 		return nil, err
 	}
-	mayMove := true
-	if s.data.pg != nil {
-		nodes, err := s.data.pg.Nodes(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("list the nodes: %w", err)
-		}
-		mayMove = len(nodes) == 0
-	}
-	if err := checkFilesPlace(ctx, s.data.core, place, mayMove); err != nil {
+	if err := s.data.db.checkFiles(ctx, s.data.store, place); err != nil {
 		return nil, err
 	}
 	admit := s.disk.admitFile
@@ -105,7 +103,7 @@ func (s *Server) newFiles(ctx context.Context, data config.Data) (*file.Service,
 	}
 	files := file.NewService(file.Config{
 		Store: s.data.store.Files, Blobs: place.blobs, Keys: s.data.vault, Capacity: place.capacity, Exclusive: place.name == directoryPlace, Log: s.log, Admit: admit,
-		KeepBytes: func() bool { return keepsPrevious(data, place) },
+		KeepBytes: func() bool { return locate(data).keepsPrevious(place) },
 	})
 	s.filesPlace = place
 	err = files.CheckInstallation(ctx)
@@ -116,20 +114,10 @@ func (s *Server) newFiles(ctx context.Context, data config.Data) (*file.Service,
 }
 
 // checkFilesPlace compares a place with the recorded one.
-func checkFilesPlace(ctx context.Context, c *core, place filesPlace, mayMove bool) error {
-	recorded, err := c.store.Files.FilesPlace(ctx, place.name, mayMove)
-	if fault.Is(err, fault.StorageFull) && c.lite != nil {
-		return nil // no other process uses the data, so the next start records it
-	}
+func checkFilesPlace(ctx context.Context, st *store.DB, place filesPlace, mayMove bool) error {
+	recorded, err := st.Files.FilesPlace(ctx, place.name, mayMove)
 	if err != nil {
 		return fmt.Errorf("record where files are stored: %w", err)
 	}
 	return place.is(recorded)
-}
-
-// keepsPrevious reports whether the data directory still has a database that a restore
-// replaced, and whose files are in the same place as those of the current one. The
-// folder of files is moved with its database, a bucket is not.
-func keepsPrevious(data config.Data, place filesPlace) bool {
-	return !data.Shared() && place.name != directoryPlace && lastPrevious(filepath.Join(data.Dir, sqlite.FileName)) != ""
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/event"
@@ -20,9 +21,6 @@ import (
 
 const (
 	housekeepEvery = 5 * time.Second
-	// releaseEvery is after how many rounds a node releases webhooks that have
-	// nothing to send.
-	releaseEvery = 12
 	// expireEvery is the interval for removing expired rows, pruneEvery the one for
 	// removing old runs, which looks at all workflows.
 	expireEvery = time.Minute
@@ -39,7 +37,7 @@ const (
 type housekeeper struct {
 	data     *storage
 	runner   *runner
-	node     string // the id of this node
+	topology cluster.Topology
 	keepRuns config.KeepRuns
 	log      *slog.Logger
 
@@ -54,7 +52,7 @@ type housekeeper struct {
 func (h *housekeeper) flushPeriodically(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
-	for n := 1; ; n++ {
+	for {
 		select {
 		case <-ctx.Done():
 			h.flush(context.WithoutCancel(ctx))
@@ -63,11 +61,6 @@ func (h *housekeeper) flushPeriodically(ctx context.Context) error {
 		}
 		h.flush(ctx)
 		h.runner.countWorkspaces(ctx)
-		if h.data.pg != nil && n%releaseEvery == 0 {
-			if err := h.data.store.Webhooks.OutboxOf(h.node).ReturnWebhooks(ctx); err != nil {
-				h.log.Warn("cannot release idle webhooks", "error", err)
-			}
-		}
 	}
 }
 
@@ -154,12 +147,9 @@ func (h *housekeeper) expire(ctx context.Context, now time.Time) {
 
 // leads reports whether this node does a task that one node does for all.
 func (h *housekeeper) leads(ctx context.Context, task string) bool {
-	if h.data.pg == nil {
-		return true
-	}
 	ctx, cancel := context.WithTimeout(ctx, housekeepEvery)
 	defer cancel()
-	mine, err := h.data.pg.TryLead(ctx, task, h.node, 3*housekeepEvery)
+	mine, err := h.topology.TryLead(ctx, task, 3*housekeepEvery)
 	return err == nil && mine
 }
 

@@ -59,7 +59,7 @@ func ImportFrom(ctx context.Context, data config.Data, from io.Reader) (rows int
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	place, err := openFilesPlace(ctx, c, data)
+	place, err := openFilesPlace(ctx, data, c.db.openFiles)
 	if err != nil {
 		return 0, err
 	}
@@ -73,25 +73,15 @@ func ImportFrom(ctx context.Context, data config.Data, from io.Reader) (rows int
 // openForImport opens a database for exclusive use until release. It creates the
 // database and its tables if needed, and does not check that it is empty.
 func openForImport(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
-	if data.Shared() {
-		c, err := openStore(ctx, data, sqlite.Options{Migrate: true}, store.Notify{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return c, c.close, nil
-	}
-	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("create the data directory: %w", err)
-	}
-	lock, err := lockDir(ctx, data.Dir)
+	unlock, err := locate(data).lock(ctx, true)
 	if err != nil {
 		return nil, nil, err
 	}
 	c, err := openStore(ctx, data, sqlite.Options{Migrate: true}, store.Notify{})
 	if err != nil {
-		return nil, nil, errors.Join(err, lock.Close())
+		return nil, nil, errors.Join(err, unlock())
 	}
-	return c, func() error { return errors.Join(c.close(), lock.Close()) }, nil
+	return c, func() error { return errors.Join(c.close(), unlock()) }, nil
 }
 
 // checkExportKey rejects an export that the current master key cannot decrypt.

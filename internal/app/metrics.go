@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -38,19 +37,7 @@ func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 		ready = 0
 	}
 	m.Set(telemetry.Ready, ready)
-	if s.data.lite != nil {
-		counts := map[string]int64{warnLogSize: 0, warnDiskSpace: 0}
-		for _, w := range s.disk.warnings() {
-			counts[w.reason] = 1
-		}
-		m.SetAll(telemetry.Warnings, counts)
-	}
-	if s.cluster != nil {
-		_, nodes := s.cluster.member.Cluster()
-		m.Set(telemetry.Nodes, float64(nodes))
-		m.Set(telemetry.NodeLost, float64(s.cluster.member.Stats().Lost))
-		m.Set(telemetry.ClockOffset, clock.Offset().Seconds())
-	}
+	s.topology.Collect(m)
 }
 
 func (s *Server) collectAPI(_ context.Context, m *telemetry.Scrape) {
@@ -78,15 +65,7 @@ func (s *Server) collectAPI(_ context.Context, m *telemetry.Scrape) {
 func (s *Server) collectRuns(_ context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.RunsStarted, float64(s.runner.counts.started.Load()))
 	m.SetAll(telemetry.RunsEnded, s.runner.counts.ended.Counts())
-	queue := s.runner.dispatch.Stats()
-	m.Set(telemetry.RunsQueued, float64(queue.Queued))
-	resumed := queue.Resumed
-	if s.cluster != nil {
-		member := s.cluster.member.Stats()
-		resumed = member.TakenOver
-		m.Set(telemetry.RunsFound, float64(member.Found))
-	}
-	m.Set(telemetry.RunsResumed, float64(resumed))
+	m.Set(telemetry.RunsQueued, float64(s.runner.dispatch.Stats().Queued))
 	stats := s.runner.engine.Stats()
 	m.Set(telemetry.RunsActive, float64(stats.Active))
 	m.SetAll(telemetry.RunFailures, stats.RunFailures)
@@ -123,8 +102,7 @@ func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	m.SetAll(telemetry.StoreErrors, stats.Errors)
 	m.Set(telemetry.StoreWaiting, float64(stats.Waiting))
 	m.SetAll(telemetry.PostgresConns, stats.Connections)
-	s.collectDatabaseFiles(m)
-	s.collectOldestTransaction(ctx, m)
+	s.data.db.collect(ctx, m, &s.disk)
 	now := clock.Steady()
 	backlog, err := s.data.store.Runs.Backlog(ctx, now)
 	if err != nil {
@@ -134,18 +112,6 @@ func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	m.Age(telemetry.WebhookOldest, backlog.Undelivered, clock.Now())
 	m.Age(telemetry.WebhookLate, backlog.Due, now)
 	m.Age(telemetry.RunsOldest, earliest(backlog.Ready, s.runner.dispatch.Stats().Oldest), now)
-}
-
-func (s *Server) collectOldestTransaction(ctx context.Context, m *telemetry.Scrape) {
-	if s.data.pg == nil {
-		return // SQLite has no other users
-	}
-	oldest, err := s.data.pg.OldestTransaction(ctx)
-	if err != nil {
-		m.Failed(fmt.Errorf("find the oldest open transaction: %w", err))
-		return
-	}
-	m.Set(telemetry.PostgresXact, oldest.Seconds())
 }
 
 func (s *Server) collectFiles(_ context.Context, m *telemetry.Scrape) {
@@ -159,19 +125,6 @@ func (s *Server) collectFiles(_ context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.FileStreams, float64(stats.Writing), "in")
 	m.Set(telemetry.FileStreams, float64(stats.Downloads), "out")
 	m.Set(telemetry.FileStreamsWaiting, float64(stats.WaitingToWrite))
-}
-
-func (s *Server) collectDatabaseFiles(m *telemetry.Scrape) {
-	if s.data.lite == nil {
-		return // PostgreSQL has the files
-	}
-	files := s.data.lite.Files()
-	m.Set(telemetry.SQLiteBytes, float64(files.Bytes))
-	m.Set(telemetry.SQLiteLog, float64(files.LogBytes))
-	if files.Free >= 0 {
-		m.Set(telemetry.DiskFree, float64(files.Free))
-		m.Set(telemetry.DiskReserve, float64(s.disk.reserve))
-	}
 }
 
 // earliest returns the earlier of two times, either of which may be missing.

@@ -76,8 +76,7 @@ func backUpReadOnly(ctx context.Context, data config.Data, to, notices io.Writer
 
 // openReadOnlyFilesPlace is openFilesPlace for a directory that cannot be written to.
 func openReadOnlyFilesPlace(ctx context.Context, data config.Data) (filesPlace, error) {
-	if data.FilesURL != "" {
-		return openFilesPlace(ctx, nil, data)
-	}
-	return filesPlace{directoryPlace, dir.OpenReadOnly(filepath.Join(data.Dir, filesFolder)), dirCapacity}, nil
+	return openFilesPlace(ctx, data, func() (filesPlace, error) {
+		return filesPlace{directoryPlace, dir.OpenReadOnly(filepath.Join(data.Dir, filesFolder)), dirCapacity}, nil
+	})
 }

@@ -27,8 +27,8 @@ import (
 // there does not match. It keeps the previous data and returns the path of its
 // database. After an interruption it can be repeated.
 func Restore(ctx context.Context, data config.Data, source string) (previous string, err error) {
-	if data.Shared() {
-		return "", errSharedDatabase
+	if err := locate(data).needDirectory(); err != nil {
+		return "", err
 	}
 	if _, err := os.Stat(source); err != nil {
 		return "", err
@@ -174,14 +174,13 @@ func (r *restore) unpack(ctx context.Context, source string) (err error) {
 // openPlace returns the place for the bytes of files: a directory beside the current one,
 // or the bucket that the settings name.
 func (r *restore) openPlace(ctx context.Context, installation string) (place filesPlace, err error) {
-	if r.data.FilesURL != "" {
-		if place, err = openFilesPlace(ctx, nil, r.data); err == nil {
-			err = file.MarkInstallation(ctx, place.blobs, installation)
-		}
-		return place, err
+	place, err = openFilesPlace(ctx, r.data, func() (filesPlace, error) {
+		blobs, err := dir.Open(r.files + partialSuffix)
+		return filesPlace{name: directoryPlace, blobs: blobs}, err
+	})
+	if err == nil && place.name != directoryPlace {
+		err = file.MarkInstallation(ctx, place.blobs, installation)
 	}
-	place.name = directoryPlace
-	place.blobs, err = dir.Open(r.files + partialSuffix)
 	return place, err
 }
 

@@ -27,15 +27,11 @@ type runner struct {
 	egress   *egress.Client
 	scripts  *sandbox.Pool
 	dispatch dispatch.Dispatcher
-	// adoptRuns queues the runs of the previous process, and shareSlots keeps one
-	// workspace from using all slots of this one. On several nodes the store does both.
-	adoptRuns  func(context.Context) error
-	shareSlots func()
-	engine     *engine.Engine
-	runs       *run.Service
-	sender     *webhook.Sender
-	triggers   *trigger.Types // nil until assembled: those of the catalog
-	firers     *trigger.Firers
+	engine   *engine.Engine
+	runs     *run.Service
+	sender   *webhook.Sender
+	triggers *trigger.Types // nil until assembled: those of the catalog
+	firers   *trigger.Firers
 
 	subscriptions *subscription.Reconciler
 	appCalls      *subscription.Fanout
@@ -90,7 +86,7 @@ func (r *runner) awaitSpace(work context.Context, parts *group) error {
 
 // recoverRuns queues the runs of the previous process.
 func (r *runner) recoverRuns(ctx context.Context) error {
-	if err := r.adoptRuns(ctx); err != nil && ctx.Err() == nil {
+	if err := r.dispatch.Recover(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("resume the runs of the previous process: %w", err)
 	}
 	return nil
@@ -127,14 +123,19 @@ func (r *runner) countWorkspaces(ctx context.Context) {
 	}
 }
 
-// shareCapacity keeps one workspace from using all slots for runs or scripts. On
-// several nodes, the store limits the runs of a workspace.
+// shareCapacity keeps one workspace from using all slots for runs or scripts.
 func (r *runner) shareCapacity() {
 	if r.shared.Swap(true) {
 		return
 	}
 	r.scripts.Share()
-	r.shareSlots()
+	r.dispatch.Share()
+}
+
+// nudge notifies the engine and the dispatcher that an answer for a run arrived.
+func (r *runner) nudge(runID string) {
+	r.engine.Nudge(runID)
+	r.dispatch.Nudge(runID)
 }
 
 // wakeTriggers makes the triggers check what is due, since another node may have

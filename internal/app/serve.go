@@ -17,10 +17,11 @@ import (
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/cluster"
+	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/descriptor"
-	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/event"
@@ -36,7 +37,6 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/state"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/table"
 	"github.com/stepmill/stepmill/internal/transport"
@@ -62,7 +62,7 @@ type Server struct {
 	files       *file.Service
 	filesPlace  filesPlace
 	runner      runner
-	cluster     *cluster // nil: a single process
+	topology    cluster.Topology
 	front       front
 	housekeeper housekeeper
 	changes     changes
@@ -107,7 +107,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := s.data.open(ctx, data, s.config, s.notify(), s.log); err != nil {
 		return s, err
 	}
-	s.disk.open(ctx, s.data.lite, s.config.DiskReserve)
+	s.data.db.openDisk(ctx, &s.disk, s.config.DiskReserve)
 	for _, apply := range options {
 		apply(s)
 	}
@@ -129,14 +129,14 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	} else if err != nil {
 		return s, fmt.Errorf("create the link for the first user: %w", err)
 	}
-	s.listenForCommands(ctx, data.Dir)
+	s.listenForCommands(ctx, locate(data).commandDir())
 	return s, nil
 }
 
 // NewWorker opens the data of a node that executes runs and serves no requests.
 func NewWorker(ctx context.Context, data config.Data, worker config.Worker, log *slog.Logger) (s *Server, err error) {
-	if !data.Shared() {
-		return nil, errors.New("a worker needs a shared database: name it with --database-url")
+	if err := locate(data).needShared(); err != nil {
+		return nil, err
 	}
 	s = newServer(node.RoleWorker, config.Serve{Execute: worker.Execute, Endpoint: config.Endpoint{PublicURL: worker.PublicURL}}, log)
 	data.Node = s.node
@@ -191,21 +191,21 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	}
 	links := run.NewLinks(st.Runs, v, s.publicURL)
 	s.housekeeper = housekeeper{
-		data: &s.data, runner: &s.runner, node: s.node, keepRuns: s.config.KeepRuns, log: s.log,
+		data: &s.data, runner: &s.runner, keepRuns: s.config.KeepRuns, log: s.log,
 		usage: usage.NewService(st.Usage), inbox: trigger.NewInbox(st.Triggers), connections: connections, files: s.files,
 	}
 	programs := workflow.NewPrograms(st.Workflows, actions, types.Format())
-	outbox, queued, err := s.newDispatcher(ctx, data)
-	if err != nil {
+	if s.topology, err = s.data.db.join(ctx, s.clusterConfig(), s.config.NodeLease, s.filesPlace); err != nil {
 		return err
 	}
+	s.runner.dispatch, s.housekeeper.topology = s.topology.Dispatcher(), s.topology
 	s.runner.runs = run.NewService(st.Runs, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
-	s.runner.runs.QueuedInMemory(queued)
+	s.runner.runs.QueuedInMemory(s.runner.dispatch.Queued)
 	s.runner.runs.AdmitStarts(s.disk.admitRun)
-	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st.Leases, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.holdsLease, Log: s.log})
-	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
+	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st.Leases, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.topology.HoldsLease, Log: s.log})
+	s.runner.sender = webhook.NewSender(s.topology.Outbox(), s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st.Workflows, actions, types.Format(), nameSource{secrets, st.Connections}, trigger.NewArming(types, v))
-	s.data.checkNodes(workflows)
+	s.data.db.checkNodes(workflows)
 	own := useOwnIntegrations(ownSource{ownintegration.NewService(st.OwnIntegrations), st, operations, actions, types.Format()}, connections, programs, workflows)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st.Triggers, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
@@ -295,26 +295,6 @@ func (s *Server) newConnections() (*connection.Service, error) {
 	return connections, nil
 }
 
-// newDispatcher chooses between a single process and a node of a cluster. It returns
-// the deliveries that this node sends, and a function that reports whether a run is
-// queued in memory.
-func (s *Server) newDispatcher(ctx context.Context, data config.Data) (outbox webhook.Outbox, queued func(runID string) bool, err error) {
-	st, r := s.data.store, &s.runner
-	if !data.Shared() {
-		alone := local.New(st.Leases, s.node, engine.Slots, s.log)
-		r.dispatch, r.adoptRuns, r.shareSlots = alone, alone.Recover, alone.Share
-		return st.Webhooks, alone.Queued, nil
-	}
-	if s.cluster, err = s.newCluster(ctx, data); err != nil {
-		return nil, nil, err
-	}
-	// Other nodes take over the runs of a dead one, and the store limits the runs of a
-	// workspace and knows which of them wait.
-	r.dispatch, r.adoptRuns, r.shareSlots = s.cluster.dispatch, func(context.Context) error { return nil }, func() {}
-	// Another node may have started at the same time, with another place for files.
-	return st.Webhooks.OutboxOf(s.node), func(string) bool { return false }, checkFilesPlace(ctx, s.data.core, s.filesPlace, false)
-}
-
 // publicURL returns the base URL of links to the service. A worker without a
 // configured one uses that of a node that serves requests; it is empty if there
 // is none.
@@ -325,7 +305,7 @@ func (s *Server) publicURL() string {
 	case s.config.PublicURL.IsSet():
 		return s.config.PublicURL.Or(nil)
 	default:
-		return s.cluster.member.Others().URL
+		return s.topology.Others().URL
 	}
 }
 
@@ -365,19 +345,10 @@ func bodyBytes() int64 {
 // closures because the parts that they use are created after the store.
 func (s *Server) notify() store.Notify {
 	return store.Notify{
-		Wake: func(w run.Wake) { s.runner.dispatch.Wake(w) },
-		AnswerArrived: func(runID string) {
-			s.nudge(runID)
-			s.notifyPeers(postgres.AnswerArrived, runID)
-		},
-		Changed: func(runID string) {
-			s.changes.runs.Publish(runID)
-			s.notifyPeers(postgres.RunChanged, runID)
-		},
-		Recorded: func(workspaceID string) {
-			s.changes.events.Publish(workspaceID)
-			s.notifyPeers(postgres.EventRecorded, workspaceID)
-		},
+		Wake:          func(w run.Wake) { s.runner.dispatch.Wake(w) },
+		AnswerArrived: func(runID string) { s.announce(peer.AnswerArrived, runID) },
+		Changed:       func(runID string) { s.announce(peer.RunChanged, runID) },
+		Recorded:      func(workspaceID string) { s.announce(peer.EventRecorded, workspaceID) },
 		// The run is not queued for execution, so its reserved slot is free.
 		HeldBack: func(runID string) { s.runner.dispatch.Unreserve(runID) },
 		Started: func(workspaceID string) {
@@ -391,30 +362,23 @@ func (s *Server) notify() store.Notify {
 			s.housekeeper.usage.Count(e.WorkspaceID, func(d *usage.Day) { countEnd(d, e.Status) })
 			if e.Status == run.Cancelled {
 				s.runner.engine.Abort(e.RunID)
-				s.notifyPeers(postgres.RunCancelled, e.RunID)
+				s.topology.Publish(peer.RunCancelled, e.RunID)
 				return
 			}
-			s.notifyPeers(postgres.RunEnded, e.RunID)
+			s.topology.Publish(peer.RunEnded, e.RunID)
 		},
-		Deliverable: func() {
-			s.runner.sender.Wake()
-			s.notifyPeers(postgres.Deliverable, "")
-		},
+		Deliverable:  func() { s.announce(peer.Deliverable, "") },
 		EventPending: func(at time.Time) { s.runner.firers.Wake(workflow.EventTrigger, at) },
 		Scheduled: func(kind string, at time.Time) {
 			s.runner.firers.Wake(kind, at)
-			s.notifyPeers(postgres.Scheduled, "")
+			s.topology.Publish(peer.Scheduled, "")
 		},
 		SubscriptionDue: func(at time.Time) {
 			s.runner.subscriptions.Wake(at)
-			s.notifyPeers(postgres.Scheduled, "")
+			s.topology.Publish(peer.Scheduled, "")
 		},
-		AppCalled: func(at time.Time) { s.runner.appCalls.Wake(at) },
-		WorkflowDeleted: func(workflowID string) {
-			s.runner.engine.AbortWorkflow(workflowID)
-			s.changes.runs.PublishAll() // subscribers to its runs find them deleted
-			s.notifyPeers(postgres.WorkflowDeleted, workflowID)
-		},
+		AppCalled:        func(at time.Time) { s.runner.appCalls.Wake(at) },
+		WorkflowDeleted:  func(workflowID string) { s.announce(peer.WorkflowDeleted, workflowID) },
 		WorkspaceCreated: s.runner.shareCapacity,
 	}
 }
@@ -435,13 +399,13 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.front.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
-	if !s.holdsLease() {
+	if !s.topology.HoldsLease() {
 		return errors.New("the lease of this node has expired: its heartbeats do not reach the database")
 	}
-	if err := s.data.ping(ctx); err != nil {
+	if err := s.data.db.ping(ctx, s.data.store); err != nil {
 		return errors.New("the database does not respond")
 	}
-	if s.data.lite != nil && s.data.lite.Busy() > maxCommit {
+	if stalled := s.data.db.stalled(maxCommit); stalled != nil && stalled() {
 		return fmt.Errorf("the disk does not respond: a commit or a read has taken longer than %s", maxCommit)
 	}
 	if s.front.listener != nil && s.front.listener.IsShort() {
@@ -461,14 +425,12 @@ func (s *Server) ready(ctx context.Context) error {
 const maxCommit = 5 * time.Second
 
 // storageStalled returns a function that reports whether the disk of the embedded
-// database has stopped responding. It returns nil without a timeout, and for a
-// shared database, which limits every call itself.
+// database has stopped responding. It returns nil if nothing needs to watch it.
 func (s *Server) storageStalled() func() bool {
-	if s.data.lite == nil || s.config.DiskTimeout == 0 {
+	if s.config.DiskTimeout == 0 {
 		return nil
 	}
-	limit := s.config.DiskTimeout - transport.StallDelay
-	return func() bool { return s.data.lite.Busy() > limit }
+	return s.data.db.stalled(s.config.DiskTimeout - transport.StallDelay)
 }
 
 // maxStuck is how many actions may run past their timeout before the service is

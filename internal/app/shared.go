@@ -5,27 +5,76 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"time"
 
+	blobpostgres "github.com/stepmill/stepmill/internal/blob/postgres"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
-	"github.com/stepmill/stepmill/internal/vault"
+	"github.com/stepmill/stepmill/internal/telemetry"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// openShared opens a shared database.
-func openShared(ctx context.Context, data config.Data, migrate bool) (*postgres.DB, error) {
-	if migrate {
-		if err := Migrate(ctx, data); err != nil {
+// sharedDatabase is a database that nodes share. It implements location.
+type sharedDatabase struct{ config.Data }
+
+func (d sharedDatabase) describe() string     { return postgres.Describe(d.URL) }
+func (d sharedDatabase) needDirectory() error { return errSharedDatabase }
+func (d sharedDatabase) needShared() error    { return nil }
+
+func (d sharedDatabase) migrate(ctx context.Context) error {
+	return postgres.Migrate(ctx, d.options(), river.Migrate)
+}
+
+func (d sharedDatabase) options() postgres.Options {
+	timeout := max(time.Second, cmp.Or(d.Timeout, postgres.DefaultTimeout))
+	return postgres.Options{URL: d.URL, Connections: d.Connections - cluster.OwnConnections, Pooled: d.Pooled, Name: d.Node, Timeout: timeout}
+}
+
+// masterKey never creates a key, because all nodes must have the same.
+func (d sharedDatabase) masterKey(bool) ([]byte, error) {
+	key, err := readMasterKey(d.Data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no master key in %s: nodes that share a database also share a master key. "+
+			"Pass it with --master-key-file or STEPMILL_MASTER_KEY; `stepmill master-key create FILE` creates one", d.KeyFile())
+	}
+	return key, err
+}
+
+func (d sharedDatabase) keepsPrevious(filesPlace) bool { return false }
+func (d sharedDatabase) commandDir() string            { return "" }
+
+func (d sharedDatabase) inServerOr(_ context.Context, _ []string, _, _ io.Writer, do func(readOnly bool) error) error {
+	return do(false)
+}
+
+// lock implements location. backend.checkUnused looks for nodes.
+func (d sharedDatabase) lock(context.Context, bool) (unlock func() error, err error) {
+	return func() error { return nil }, nil
+}
+
+func (d sharedDatabase) prepareServer(_ context.Context, _ *storage, serve config.Serve, _ *slog.Logger) (sqlite.Options, error) {
+	return sqlite.Options{Migrate: serve.Migrate}, nil
+}
+
+// finishRotation implements location. A rotation may be in progress: this node uses the
+// key that matches, and leaves the files alone.
+func (d sharedDatabase) finishRotation(*core) error { return nil }
+
+func (d sharedDatabase) open(ctx context.Context, opts sqlite.Options) (backend, error) {
+	if opts.Migrate {
+		if err := d.migrate(ctx); err != nil {
 			return nil, err
 		}
 	}
-	db, err := postgres.Open(ctx, sharedOptions(data))
+	db, err := postgres.Open(ctx, d.options())
 	if err != nil {
 		return nil, err
 	}
@@ -34,26 +83,20 @@ func openShared(ctx context.Context, data config.Data, migrate bool) (*postgres.
 		clock.Follow(now, asked)
 		clock.Resume(steady)
 	}
-	return db, nil
+	return sharedBackend{db, d}, nil
 }
 
-// openSharedExclusive opens a shared database that no node uses, until release.
-// If a node starts in the meantime, release fails, because the result may be
-// inconsistent.
-func openSharedExclusive(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
-	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := c.checkNoNodes(ctx); err != nil {
-		return nil, nil, errors.Join(err, c.close())
-	}
-	return c, func() error { return errors.Join(c.checkNoNodes(ctx), c.close()) }, nil
+// sharedBackend is a database that nodes share.
+type sharedBackend struct {
+	*postgres.DB
+	at sharedDatabase
 }
 
-// checkNoNodes returns an error if nodes use the database.
-func (c *core) checkNoNodes(ctx context.Context) error {
-	nodes, err := c.pg.Nodes(ctx)
+// resumeClock implements backend. The clock was read when the database was opened.
+func (b sharedBackend) resumeClock(context.Context, *store.DB) error { return nil }
+
+func (b sharedBackend) checkUnused(ctx context.Context) error {
+	nodes, err := b.Nodes(ctx)
 	if err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
@@ -63,48 +106,46 @@ func (c *core) checkNoNodes(ctx context.Context) error {
 	return nil
 }
 
-// checkNodes makes a service refuse workflows that one of the nodes cannot execute.
-func (c *core) checkNodes(workflows *workflow.Service) {
-	if c.pg != nil {
-		workflows.CheckNodes(c.pg)
-	}
+func (b sharedBackend) ping(ctx context.Context, _ *store.DB) error { return b.Ping(ctx) }
+func (b sharedBackend) stalled(time.Duration) func() bool           { return nil }
+func (b sharedBackend) checkNodes(workflows *workflow.Service)      { workflows.CheckNodes(b.DB) }
+
+func (b sharedBackend) snapshot(context.Context, int64, func()) (*sqlite.Snapshot, error) {
+	return nil, errSharedDatabase
 }
 
-// DataLocation describes where the data is, for messages.
-func DataLocation(data config.Data) string {
-	if data.Shared() {
-		return postgres.Describe(data.URL)
-	}
-	return data.Dir
+func (b sharedBackend) openFiles() (filesPlace, error) {
+	return filesPlace{sharedPlace, blobpostgres.New(b.Pool()), postgresCapacity}, nil
 }
 
-func sharedOptions(data config.Data) postgres.Options {
-	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: data.Node, Timeout: databaseTimeout(data)}
+// checkFiles implements backend. While there are other nodes, the place cannot change.
+func (b sharedBackend) checkFiles(ctx context.Context, st *store.DB, place filesPlace) error {
+	nodes, err := b.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("list the nodes: %w", err)
+	}
+	return checkFilesPlace(ctx, st, place, len(nodes) == 0)
 }
 
-// databaseTimeout returns how long a transaction on a shared database may take.
-func databaseTimeout(data config.Data) time.Duration {
-	return max(time.Second, cmp.Or(data.Timeout, postgres.DefaultTimeout))
+func (b sharedBackend) openDisk(context.Context, *disk, config.DiskReserve) {}
+func (b sharedBackend) watchDisk(context.Context, *disk) error              { return nil }
+
+func (b sharedBackend) collect(ctx context.Context, m *telemetry.Scrape, _ *disk) {
+	oldest, err := b.OldestTransaction(ctx)
+	if err != nil {
+		m.Failed(fmt.Errorf("find the oldest open transaction: %w", err))
+		return
+	}
+	m.Set(telemetry.PostgresXact, oldest.Seconds())
 }
 
-// sharedMasterKey reads the master key. It never creates one, because all nodes
-// must have the same.
-func sharedMasterKey(data config.Data) ([]byte, error) {
-	if data.MasterKey != "" {
-		return vault.ParseMasterKey(data.MasterKey)
+func (b sharedBackend) join(ctx context.Context, config cluster.Config, lease time.Duration, place filesPlace) (cluster.Topology, error) {
+	topology, err := cluster.Join(ctx, cluster.SharedConfig{
+		Config: config, DB: b.DB, Options: b.at.options(), ListenURL: b.at.ListenURL, Lease: max(time.Second, lease),
+	})
+	if err != nil {
+		return nil, err
 	}
-	key, err := vault.ReadMasterKey(data.KeyFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no master key in %s: nodes that share a database also share a master key. "+
-			"Pass it with --master-key-file or STEPMILL_MASTER_KEY; `stepmill master-key create FILE` creates one", data.KeyFile())
-	}
-	return key, err
-}
-
-// Migrate brings the schema of a shared database up to date.
-func Migrate(ctx context.Context, data config.Data) error {
-	if !data.Shared() {
-		return errors.New("name the database with --database-url; a data directory is migrated when the server starts")
-	}
-	return postgres.Migrate(ctx, sharedOptions(data), river.Migrate)
+	// Another node may have started at the same time, with another place for files.
+	return topology, checkFilesPlace(ctx, config.Store, place, false)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
 // storage holds the data of a server: the database and, if it has its own, the
@@ -22,30 +21,19 @@ type storage struct {
 	starts starts
 }
 
-// open opens the data. It locks a data directory for this process.
+// open opens the data for this process.
 func (d *storage) open(ctx context.Context, data config.Data, serve config.Serve, notify store.Notify, log *slog.Logger) (err error) {
-	if !data.Shared() {
-		if err := os.MkdirAll(data.Dir, 0o700); err != nil {
-			return fmt.Errorf("create the data directory: %w", err)
-		}
-		warnIfDirIsWritable(data.Dir, log)
-		if d.lock, err = lockDir(ctx, data.Dir); err != nil {
-			return err
-		}
-		if d.starts, err = recordStart(data.Dir, serve.LeaveSafeMode); err != nil {
-			return err
-		}
+	at := locate(data)
+	options, err := at.prepareServer(ctx, d, serve, log)
+	if err != nil {
+		return err
 	}
 	failpoint.Hit(failpoint.AtStart, "")
-	options := sqlite.Options{Migrate: serve.Migrate || !data.Shared(), UnsafeFilesystem: serve.UnsafeFilesystem}
 	if d.core, err = openCore(ctx, data, options, notify); err != nil {
 		return err
 	}
 	warnIfKeyIsExposed(data, log)
-	if data.Shared() { // a rotation may be in progress: use the key that matches and leave the files alone
-		return nil
-	}
-	return d.finishRotation(data)
+	return at.finishRotation(d.core)
 }
 
 // undoStart uncounts a start that failed.

@@ -90,6 +90,6 @@ func (a *Admin) workflows() (*workflow.Service, error) {
 	}
 	secrets := secret.NewService(a.core.store.Secrets, a.core.vault)
 	workflows := workflow.NewService(a.core.store.Workflows, actions, types.Format(), nameSource{secrets, a.core.store.Connections}, trigger.NewArming(types, a.core.vault))
-	a.core.checkNodes(workflows)
+	a.core.db.checkNodes(workflows)
 	return workflows, nil
 }

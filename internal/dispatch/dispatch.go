@@ -1,6 +1,6 @@
 // Package dispatch defines the interface between the store, which knows which runs
-// are due, and the engine, which executes them. Its subpackages implement it for one
-// process and for several nodes.
+// are due, and the engine, which executes them. Package local implements it for one
+// process, cluster/river for one of several nodes.
 package dispatch
 
 import (
@@ -16,6 +16,14 @@ type Dispatcher interface {
 	run.Queue
 	// Wake passes on a run that has work to do, now or later.
 	Wake(run.Wake)
+	// Nudge is called when an answer has arrived for a run.
+	Nudge(runID string)
+	// Recover queues the runs of the previous process. It is called before Run.
+	Recover(ctx context.Context) error
+	// Share keeps one workspace from using all slots of this process.
+	Share()
+	// Queued reports whether a run is queued in memory and the store does not know.
+	Queued(runID string) bool
 	// Run dispatches runs until the context ends.
 	Run(ctx context.Context) error
 	// Stats returns the current statistics.

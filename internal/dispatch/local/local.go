@@ -93,6 +93,9 @@ func (d *Dispatcher) Wake(w run.Wake) {
 	}
 }
 
+// Nudge implements dispatch.Dispatcher. The store wakes a run that nothing executes.
+func (d *Dispatcher) Nudge(string) {}
+
 // Stats returns the current statistics.
 func (d *Dispatcher) Stats() dispatch.Stats {
 	d.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
 
-	"github.com/stepmill/stepmill/internal/dispatch/river"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/store/migrations"
 	"github.com/stepmill/stepmill/internal/store/postgres"

@@ -127,18 +127,18 @@ func (db *DB) TerminateSessions(ctx context.Context, id string) error {
 }
 
 // Forget removes a dead node that owns nothing any more, so that another node can
-// become the leader without waiting for the end of its lease. It calls releaseJobs
-// in the same transaction. It reports whether there was such a node, or webhooks
-// that it served.
-func (db *DB) Forget(ctx context.Context, id string, releaseJobs func(ctx context.Context, tx pgx.Tx, node string) error) (removed bool, err error) {
+// become the leader without waiting for the end of its lease. It calls release in the
+// same transaction. It reports whether there was such a node, or webhooks that it
+// served.
+func (db *DB) Forget(ctx context.Context, id string, release func(ctx context.Context, tx pgx.Tx, node string) error) (removed bool, err error) {
 	const dead = ` AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead)`
 	err = pgx.BeginFunc(ctx, db.reserve, func(tx pgx.Tx) error {
-		if err := releaseJobs(ctx, tx, id); err != nil {
+		if err := release(ctx, tx, id); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `WITH w AS (DELETE FROM webhook_owners WHERE node = $1`+dead+` RETURNING 1), l AS (DELETE FROM leaderships WHERE holder = $1`+dead+`),
-			n AS (DELETE FROM nodes WHERE id = $1 AND dead RETURNING 1), told AS (SELECT pg_notify($2, $3))
-			SELECT EXISTS (SELECT 1 FROM w UNION ALL SELECT 1 FROM n) FROM told`, id, channel, id+"\n"+string(Deliverable)).Scan(&removed)
+			n AS (DELETE FROM nodes WHERE id = $1 AND dead RETURNING 1)
+			SELECT EXISTS (SELECT 1 FROM w UNION ALL SELECT 1 FROM n)`, id).Scan(&removed)
 	})
 	return removed && err == nil, err
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/dispatch/river"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 )

@@ -61,9 +61,6 @@ type limits struct {
 	retry time.Duration
 	// resolve is how long the database is asked for the outcome of a COMMIT.
 	resolve time.Duration
-	// message bounds the sending of a message to other nodes, and how long the
-	// connection that listens for their messages may take to respond.
-	message time.Duration
 	// rollback bounds a ROLLBACK, horizon the query for open transactions.
 	rollback, horizon time.Duration
 }
@@ -73,7 +70,7 @@ func (o Options) limits() limits {
 	return limits{
 		transaction: t, statement: t, connect: t / 2, acquire: t / 2,
 		idle: t * 3 / 10, lock: t / 5, ping: t * 3 / 10, retry: t / 5, resolve: t / 2,
-		message: t / 2, rollback: t / 10, horizon: t / 10,
+		rollback: t / 10, horizon: t / 10,
 	}
 }
 

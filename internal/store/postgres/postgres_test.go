@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/dispatch/river"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/storetest"
@@ -69,4 +71,34 @@ func open(t *testing.T, opts postgres.Options) *postgres.DB {
 		running.Wait()
 	})
 	return db
+}
+
+func listenConfig(t *testing.T, opts postgres.Options) *pgx.ConnConfig {
+	t.Helper()
+	config, err := new(postgres.DB).Configure(opts, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.ConnConfig
+}
+
+// connect returns a separate connection until the test ends.
+func connect(t *testing.T, opts postgres.Options) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), listenConfig(t, opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(timeout); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: timeout", what)
+		}
+	}
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/database"
-	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	server "github.com/stepmill/stepmill/test/postgres"

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver for goose
 
-	"github.com/stepmill/stepmill/internal/dispatch/river"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 	server "github.com/stepmill/stepmill/test/postgres"

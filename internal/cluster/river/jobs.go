@@ -9,8 +9,10 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/store/postgres"
 )
 
 // queueName returns the River queue for runs of a level. A node fetches from the queues of
@@ -32,7 +34,11 @@ func queues(known int) map[string]river.QueueConfig {
 }
 
 // EnqueueJobs enqueues runs for any node, in the transaction of the caller.
-func (d *Dispatcher) EnqueueJobs(ctx context.Context, tx pgx.Tx, runs []run.Job) error {
+func (d *Dispatcher) EnqueueJobs(ctx context.Context, conn database.Conn, runs []run.Job) error {
+	tx, err := postgres.Tx(conn)
+	if err != nil {
+		return err
+	}
 	jobs, now := make([]river.InsertManyParams, len(runs)), clock.Steady()
 	for i, h := range runs {
 		opts := &river.InsertOpts{Queue: queueName(h.Level), Priority: priority(h.InFlight), MaxAttempts: maxAttempts}
@@ -45,7 +51,7 @@ func (d *Dispatcher) EnqueueJobs(ctx context.Context, tx pgx.Tx, runs []run.Job)
 	}
 	// Do not use COPY: if this node is paused during it, the database waits forever
 	// and keeps the locks of the transaction.
-	_, err := d.client.InsertManyTx(ctx, tx, jobs)
+	_, err = d.client.InsertManyTx(ctx, tx, jobs)
 	return err
 }
 
@@ -53,7 +59,11 @@ func (d *Dispatcher) EnqueueJobs(ctx context.Context, tx pgx.Tx, runs []run.Job)
 const fetchTimeout = 15 * time.Second
 
 // HasJob reports which of the given runs have a job that is due about now.
-func (d *Dispatcher) HasJob(ctx context.Context, tx pgx.Tx, ids []string) (map[string]bool, error) {
+func (d *Dispatcher) HasJob(ctx context.Context, conn database.Conn, ids []string) (map[string]bool, error) {
+	tx, err := postgres.Tx(conn)
+	if err != nil {
+		return nil, err
+	}
 	// Do not prepare the statement: a generic query plan compares each id with each
 	// job.
 	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+jobTable+` WHERE kind = 'wake_up' AND args->>'run_id' = ANY($1)

@@ -167,6 +167,15 @@ func (d *Dispatcher) Nudge(runID string) {
 	}
 }
 
+// Recover implements dispatch.Dispatcher. Other nodes take over the runs of a dead one.
+func (d *Dispatcher) Recover(context.Context) error { return nil }
+
+// Share implements dispatch.Dispatcher. The queue limits the runs of a workspace.
+func (d *Dispatcher) Share() {}
+
+// Queued implements dispatch.Dispatcher. The store knows which runs are queued.
+func (d *Dispatcher) Queued(string) bool { return false }
+
 // Stats returns statistics of this node. The store knows the other queued runs.
 func (d *Dispatcher) Stats() dispatch.Stats {
 	d.mu.Lock()

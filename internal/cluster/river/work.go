@@ -5,12 +5,13 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/store/postgres"
 )
 
 // wakeUp are the arguments of a job: a run that is due.
@@ -57,8 +58,11 @@ func (w *worker) Work(ctx context.Context, job *river.Job[wakeUp]) error {
 	if d.Draining() || !wake.At.After(clock.Steady()) && !d.waitForCapacity(ctx, wake.RunID, job.Args.Isolated) {
 		return snooze()
 	}
-	err := d.claim(ctx, wake, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+	err := d.claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
+		tx, err := postgres.Tx(conn)
+		if err == nil {
+			_, err = river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+		}
 		return err
 	})
 	if err != nil {
@@ -68,7 +72,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[wakeUp]) error {
 }
 
 // claim claims a run and queues it, or sets a local timer for it.
-func (d *Dispatcher) claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) error {
+func (d *Dispatcher) claim(ctx context.Context, wake run.Wake, complete func(context.Context, database.Conn) error) error {
 	claimed, outcome, err := d.store.Claim(ctx, wake, complete)
 	if err != nil {
 		return err

@@ -1,8 +1,8 @@
-// Package membership manages a node among those that share a database: it sends
-// heartbeats, knows how long the node may trust that it owns its runs, and takes over
-// the runs of dead nodes. It uses the clock of the database and durations, never the
+// Package heartbeat keeps the lease of a node among those that share a database: it
+// sends heartbeats, knows how long the node may trust that it owns its runs, and takes
+// over the runs of dead nodes. It uses the clock of the database and durations, never the
 // wall clock of the machine.
-package membership
+package heartbeat
 
 import (
 	"context"
@@ -48,32 +48,38 @@ type Queue interface {
 	Recount(ctx context.Context, workspaceID string) (wrong bool, err error)
 }
 
-// Executor executes the runs of this node.
-type Executor interface {
-	// Leases returns the leases of the runs that are executing.
-	Leases() []run.Lease
+// Dispatcher has the runs of this node that are not executing.
+type Dispatcher interface {
 	// Has reports whether a run waits here to be executed.
 	Has(runID string) bool
-	// Abort stops executing a run whose lease is no longer valid.
-	Abort(run.Lease)
-	// AbortAll stops executing all runs, because this node may no longer own them.
-	AbortAll()
-	// Nudge is called when an answer has arrived for a run.
-	Nudge(runID string)
-	// Resume executes a run that this node owns but does not execute.
+	// Resume queues a run that this node owns but does not execute.
 	Resume(run.Wake)
 	// Watch makes sure that a run of this node has a local timer.
 	Watch(run.Wake)
-	// OnTakeover is called after the runs of another node were taken over.
-	OnTakeover()
-	// AdmitThrottled gives free slots of a workspace to its throttled runs.
-	AdmitThrottled(workspaceID string)
+	// Forget drops all runs, because this node may no longer own them.
+	Forget()
+	// SlotFreed is called if a workspace may have slots for its throttled runs.
+	SlotFreed(workspaceID string)
 	// DeleteStaleJobs deletes jobs that no run waits for.
 	DeleteStaleJobs(ctx context.Context) error
 }
 
-// Member is this node as a member of the cluster.
-type Member struct {
+// Executor executes the runs of this node.
+type Executor interface {
+	// Leases returns the leases of the runs that are executing.
+	Leases() []run.Lease
+	// AbortLease stops executing a run whose lease is no longer valid.
+	AbortLease(run.Lease)
+	// AbortAll stops executing all runs, because this node may no longer own them.
+	AbortAll()
+	// Nudge is called when an answer has arrived for a run.
+	Nudge(runID string)
+	// OnTakeover is called after the runs of another node were taken over.
+	OnTakeover()
+}
+
+// Keeper keeps the lease of this node, and takes over from nodes whose lease has expired.
+type Keeper struct {
 	node        node.Node
 	capacity    int
 	ttl         time.Duration
@@ -81,6 +87,7 @@ type Member struct {
 	onClockJump func()
 	registry    Registry
 	queue       Queue
+	dispatcher  Dispatcher
 	executor    Executor
 	log         *slog.Logger
 
@@ -102,14 +109,14 @@ type Member struct {
 	expiry             chan time.Duration // time until another node expires
 }
 
-// Stats are statistics of a member.
+// Stats are statistics of a keeper.
 type Stats struct {
 	// TakenOver counts runs taken over from dead nodes, Lost how often this node lost
 	// trust, Found orphaned runs that were requeued.
 	TakenOver, Lost, Found int64
 }
 
-// Config configures a member.
+// Config configures a keeper.
 type Config struct {
 	Node     node.Node
 	Capacity int
@@ -120,10 +127,10 @@ type Config struct {
 	OnClockJump func()
 }
 
-// New returns the member for a node.
-func New(config Config, registry Registry, queue Queue, executor Executor, log *slog.Logger) *Member {
-	return &Member{
-		node: config.Node, capacity: config.Capacity, ttl: config.TTL, onHeartbeat: config.OnHeartbeat, onClockJump: config.OnClockJump, registry: registry, queue: queue, executor: executor, log: log,
+// New returns the keeper of a node's lease.
+func New(config Config, registry Registry, queue Queue, dispatcher Dispatcher, executor Executor, log *slog.Logger) *Keeper {
+	return &Keeper{
+		node: config.Node, capacity: config.Capacity, ttl: config.TTL, onHeartbeat: config.OnHeartbeat, onClockJump: config.OnClockJump, registry: registry, queue: queue, dispatcher: dispatcher, executor: executor, log: log,
 		unclaimed: map[string]bool{}, heartbeatOK: make(chan struct{}, 1), reconcileRequested: make(chan struct{}, 1), heartbeatNow: make(chan struct{}, 1), expiry: make(chan time.Duration, 1),
 	}
 }
@@ -133,11 +140,11 @@ func New(config Config, registry Registry, queue Queue, executor Executor, log *
 const joinTimeout = 30 * time.Second
 
 // Join registers the node. It must be called first.
-func (m *Member) Join(ctx context.Context) error {
+func (k *Keeper) Join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	for {
-		_, err := m.heartbeat(ctx)
+		_, err := k.heartbeat(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return err
 		}
@@ -146,147 +153,147 @@ func (m *Member) Join(ctx context.Context) error {
 
 // HoldsLease reports whether this node still owns its runs. If its last heartbeat is too
 // old, other nodes may have taken them over.
-func (m *Member) HoldsLease() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return clock.Monotonic().Before(m.trusted)
+func (k *Keeper) HoldsLease() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return clock.Monotonic().Before(k.trusted)
 }
 
 // Cluster returns the number of runs that all nodes together execute at a time, and
 // the number of nodes.
-func (m *Member) Cluster() (capacity, nodes int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.last.Capacity, m.last.Nodes
+func (k *Keeper) Cluster() (capacity, nodes int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.last.Capacity, k.last.Nodes
 }
 
 // Others returns the addresses of the other nodes.
-func (m *Member) Others() node.Others {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.last.Others
+func (k *Keeper) Others() node.Others {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.last.Others
 }
 
 // Stats returns the current statistics.
-func (m *Member) Stats() Stats {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.stats
+func (k *Keeper) Stats() Stats {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.stats
 }
 
 // interval is the time between heartbeats. margin is how long before its expiry a node
 // stops trusting that it owns its runs.
-func (m *Member) interval() time.Duration { return m.ttl * 3 / 10 }
-func (m *Member) margin() time.Duration   { return m.ttl * 3 / 10 }
+func (k *Keeper) interval() time.Duration { return k.ttl * 3 / 10 }
+func (k *Keeper) margin() time.Duration   { return k.ttl * 3 / 10 }
 
 // errGone is returned for a heartbeat after Leave.
 var errGone = errors.New("this node has left")
 
 // heartbeat sends a heartbeat. The node is trusted from the time it was sent.
-func (m *Member) heartbeat(ctx context.Context) (node.Heartbeat, error) {
-	m.sending.Lock()
-	defer m.sending.Unlock()
-	if m.left {
+func (k *Keeper) heartbeat(ctx context.Context) (node.Heartbeat, error) {
+	k.sending.Lock()
+	defer k.sending.Unlock()
+	if k.left {
 		return node.Heartbeat{}, errGone
 	}
 	sent := clock.Monotonic()
-	limit, cancel := context.WithTimeout(ctx, m.interval())
+	limit, cancel := context.WithTimeout(ctx, k.interval())
 	defer cancel()
-	beat, err := m.registry.Heartbeat(limit, m.node, m.capacity, m.ttl, clock.Current())
+	beat, err := k.registry.Heartbeat(limit, k.node, k.capacity, k.ttl, clock.Current())
 	if err != nil {
 		return beat, err
 	}
-	m.followClock(beat, sent)
-	m.onHeartbeat(beat)
-	if beat.Dead || m.overdue() { // other nodes may have taken over its runs
-		m.dropRuns()
+	k.followClock(beat, sent)
+	k.onHeartbeat(beat)
+	if beat.Dead || k.overdue() { // other nodes may have taken over its runs
+		k.dropRuns()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if beat.Others.URL == "" { // the last one known may be back soon
-		beat.Others.URL = m.last.Others.URL
+		beat.Others.URL = k.last.Others.URL
 	}
-	m.last = beat
+	k.last = beat
 	if !beat.Dead {
-		m.trusted, m.expired = sent.Add(m.ttl-m.margin()), false
+		k.trusted, k.expired = sent.Add(k.ttl-k.margin()), false
 	}
 	return beat, nil
 }
 
 // followClock makes the clock of this process follow that of the database.
-func (m *Member) followClock(beat node.Heartbeat, sent time.Time) {
+func (k *Keeper) followClock(beat node.Heartbeat, sent time.Time) {
 	before := clock.Correction()
 	clock.FollowSteady(beat.Now, sent, beat.Correction)
 	if step := before - clock.Correction(); step != 0 {
-		m.log.Warn("the clock of the database has jumped; waits go on as if it had not", "by", step)
-		m.onClockJump()
+		k.log.Warn("the clock of the database has jumped; waits go on as if it had not", "by", step)
+		k.onClockJump()
 	}
 }
 
 // overdue reports whether trust has ended without being noticed, for example because
 // the process was paused.
-func (m *Member) overdue() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return !m.trusted.IsZero() && !clock.Monotonic().Before(m.trusted)
+func (k *Keeper) overdue() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.trusted.IsZero() && !clock.Monotonic().Before(k.trusted)
 }
 
 // Run sends heartbeats, takes over the runs of dead nodes and does maintenance, until
 // the context ends.
-func (m *Member) Run(ctx context.Context) error {
+func (k *Keeper) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
-	parts.Go(func() { m.watchTrust(ctx) })
-	parts.Go(func() { m.runMaintenance(ctx) })
-	parts.Go(func() { m.reconcileLoop(ctx) })
-	parts.Go(func() { m.watchExpired(ctx) })
+	parts.Go(func() { k.watchTrust(ctx) })
+	parts.Go(func() { k.runMaintenance(ctx) })
+	parts.Go(func() { k.reconcileLoop(ctx) })
+	parts.Go(func() { k.watchExpired(ctx) })
 	defer parts.Wait()
 	// This loop only sends heartbeats, so that nothing else delays them.
-	timer := time.NewTimer(m.interval())
+	timer := time.NewTimer(k.interval())
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
-		case <-m.heartbeatNow:
+		case <-k.heartbeatNow:
 		case <-ctx.Done():
 			return nil
 		}
 		began := clock.Monotonic()
-		next := m.beat(ctx)
+		next := k.beat(ctx)
 		timer.Reset(max(0, next-time.Since(began)))
 	}
 }
 
 // Reconcile compares the runs that this node executes with those that it owns, and
 // checks for answers, without waiting for the next heartbeat.
-func (m *Member) Reconcile() {
-	pubsub.Signal(m.reconcileRequested)
+func (k *Keeper) Reconcile() {
+	pubsub.Signal(k.reconcileRequested)
 }
 
 // beat sends a heartbeat and handles the response. It returns the time until the next
 // one, which is short after an error, so that a brief outage of the database has
 // little effect.
-func (m *Member) beat(ctx context.Context) time.Duration {
-	beat, err := m.heartbeat(ctx)
+func (k *Keeper) beat(ctx context.Context) time.Duration {
+	beat, err := k.heartbeat(ctx)
 	switch {
 	case errors.Is(err, errGone):
 	case err != nil:
-		if ctx.Err() == nil && !m.failing {
-			m.log.Warn("cannot send the heartbeat of this node to the database", "error", err)
+		if ctx.Err() == nil && !k.failing {
+			k.log.Warn("cannot send the heartbeat of this node to the database", "error", err)
 		}
-		m.failing = true
-		return m.interval() / 10
+		k.failing = true
+		return k.interval() / 10
 	case beat.Dead:
-		m.log.Warn("this node has expired: other nodes take over its runs")
-		replace(m.expiry, 0)
+		k.log.Warn("this node has expired: other nodes take over its runs")
+		replace(k.expiry, 0)
 	default:
-		replace(m.heartbeatOK, struct{}{})
+		replace(k.heartbeatOK, struct{}{})
 		if beat.NextExpiry != nil {
 			// The jitter keeps nodes from taking over all at once.
-			replace(m.expiry, max(0, clock.UntilSteady(*beat.NextExpiry))+50*time.Millisecond+rand.N(m.ttl/20))
+			replace(k.expiry, max(0, clock.UntilSteady(*beat.NextExpiry))+50*time.Millisecond+rand.N(k.ttl/20))
 		}
 	}
-	m.failing = false
-	return m.interval()
+	k.failing = false
+	return k.interval()
 }
 
 // replace sends a message and discards one that was not received yet. It must not be
@@ -300,16 +307,16 @@ func replace[T any](c chan T, message T) {
 }
 
 // Leave requeues the runs of this node and removes it from the registry.
-func (m *Member) Leave(ctx context.Context) error {
-	m.sending.Lock()
-	m.left = true
-	m.sending.Unlock()
-	if err := m.registry.Retire(ctx, m.node.ID); err != nil {
+func (k *Keeper) Leave(ctx context.Context) error {
+	k.sending.Lock()
+	k.left = true
+	k.sending.Unlock()
+	if err := k.registry.Retire(ctx, k.node.ID); err != nil {
 		return err
 	}
-	if _, err := m.takeRuns(ctx, m.node.ID, false); err != nil {
+	if _, err := k.takeRuns(ctx, k.node.ID, false); err != nil {
 		return err
 	}
-	_, err := m.registry.Forget(ctx, m.node.ID)
+	_, err := k.registry.Forget(ctx, k.node.ID)
 	return err
 }

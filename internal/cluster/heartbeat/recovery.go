@@ -1,4 +1,4 @@
-package membership
+package heartbeat
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 
 // watchTrust drops all runs when the last heartbeat is too old, before other nodes
 // take them over.
-func (m *Member) watchTrust(ctx context.Context) {
+func (k *Keeper) watchTrust(ctx context.Context) {
 	for {
-		m.mu.Lock()
-		left := time.Until(m.trusted)
-		m.mu.Unlock()
+		k.mu.Lock()
+		left := time.Until(k.trusted)
+		k.mu.Unlock()
 		if left <= 0 {
-			m.dropRuns()
-			left = m.interval() / 10
+			k.dropRuns()
+			left = k.interval() / 10
 		}
 		if !clock.Sleep(ctx, left) {
 			return
@@ -28,32 +28,33 @@ func (m *Member) watchTrust(ctx context.Context) {
 }
 
 // dropRuns aborts all runs, once until the next successful heartbeat.
-func (m *Member) dropRuns() {
-	m.mu.Lock()
-	again := m.expired
-	m.expired, m.dropped, m.trusted = true, true, time.Time{}
+func (k *Keeper) dropRuns() {
+	k.mu.Lock()
+	again := k.expired
+	k.expired, k.dropped, k.trusted = true, true, time.Time{}
 	if !again {
-		m.stats.Lost++
+		k.stats.Lost++
 	}
-	m.mu.Unlock()
+	k.mu.Unlock()
 	if again {
 		return
 	}
-	m.log.Warn("the last heartbeat of this node is too old; dropping its runs")
-	m.executor.AbortAll()
+	k.log.Warn("the last heartbeat of this node is too old; dropping its runs")
+	k.dispatcher.Forget()
+	k.executor.AbortAll()
 }
 
 // reconcileLoop reconciles after each heartbeat and on request. After a heartbeat it
 // also resumes owned runs that nothing executes.
-func (m *Member) reconcileLoop(ctx context.Context) {
+func (k *Keeper) reconcileLoop(ctx context.Context) {
 	for {
 		select {
-		case <-m.heartbeatOK:
-			if ours, working, ok := m.reconcile(ctx); ok {
-				m.resumeOwned(ours, working)
+		case <-k.heartbeatOK:
+			if ours, working, ok := k.reconcile(ctx); ok {
+				k.resumeOwned(ours, working)
 			}
-		case <-m.reconcileRequested:
-			m.reconcile(ctx)
+		case <-k.reconcileRequested:
+			k.reconcile(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -64,12 +65,12 @@ func (m *Member) reconcileLoop(ctx context.Context) {
 // store. It aborts invalid leases, nudges runs with answers and sets missing timers.
 // This also covers nodes that cannot listen for notifications. It returns the owned
 // and the executing runs.
-func (m *Member) reconcile(ctx context.Context) (ours map[string]run.OwnedRun, working map[string]bool, ok bool) {
-	leases := m.executor.Leases()
-	held, err := m.queue.OwnedRuns(ctx, m.node.ID)
+func (k *Keeper) reconcile(ctx context.Context) (ours map[string]run.OwnedRun, working map[string]bool, ok bool) {
+	leases := k.executor.Leases()
+	held, err := k.queue.OwnedRuns(ctx, k.node.ID)
 	if err != nil {
 		if ctx.Err() == nil {
-			m.log.Warn("cannot read the runs of this node", "error", err)
+			k.log.Warn("cannot read the runs of this node", "error", err)
 		}
 		return nil, nil, false
 	}
@@ -84,14 +85,14 @@ func (m *Member) reconcile(ctx context.Context) (ours map[string]run.OwnedRun, w
 		switch {
 		case lease.Epoch == 0: // about to begin
 		case !ok || h.LocalTimer || h.Epoch != lease.Epoch:
-			m.executor.Abort(lease)
+			k.executor.AbortLease(lease)
 		case h.AnswerArrived:
-			m.executor.Nudge(lease.RunID)
+			k.executor.Nudge(lease.RunID)
 		}
 	}
 	for id, h := range ours {
-		if h.LocalTimer && !working[id] && !m.executor.Has(id) {
-			m.executor.Watch(h.Wake)
+		if h.LocalTimer && !working[id] && !k.dispatcher.Has(id) {
+			k.dispatcher.Watch(h.Wake)
 		}
 	}
 	return ours, working, true
@@ -99,37 +100,37 @@ func (m *Member) reconcile(ctx context.Context) (ours map[string]run.OwnedRun, w
 
 // resumeOwned resumes owned runs that nothing executes. A run may just be passed from
 // one goroutine to another, so it must be seen twice.
-func (m *Member) resumeOwned(ours map[string]run.OwnedRun, working map[string]bool) {
-	m.mu.Lock()
-	before, sure := m.unclaimed, m.dropped
-	m.unclaimed, m.dropped = map[string]bool{}, false
-	m.mu.Unlock()
+func (k *Keeper) resumeOwned(ours map[string]run.OwnedRun, working map[string]bool) {
+	k.mu.Lock()
+	before, sure := k.unclaimed, k.dropped
+	k.unclaimed, k.dropped = map[string]bool{}, false
+	k.mu.Unlock()
 	for id, h := range ours {
-		if h.LocalTimer || working[id] || m.executor.Has(id) {
+		if h.LocalTimer || working[id] || k.dispatcher.Has(id) {
 			continue
 		}
 		if !sure && !before[id] {
-			m.mu.Lock()
-			m.unclaimed[id] = true
-			m.mu.Unlock()
+			k.mu.Lock()
+			k.unclaimed[id] = true
+			k.mu.Unlock()
 			continue
 		}
-		m.executor.Resume(h.Wake)
+		k.dispatcher.Resume(h.Wake)
 	}
 }
 
 // watchExpired takes over from other nodes when they expire.
-func (m *Member) watchExpired(ctx context.Context) {
-	timer := time.NewTimer(m.ttl)
+func (k *Keeper) watchExpired(ctx context.Context) {
+	timer := time.NewTimer(k.ttl)
 	defer timer.Stop()
 	for {
 		select {
-		case left := <-m.expiry:
+		case left := <-k.expiry:
 			timer.Reset(left)
 		case <-timer.C:
-			m.recover(ctx)
-			timer.Reset(m.ttl)
-			pubsub.Signal(m.heartbeatNow) // the next heartbeat returns the next expiry
+			k.recover(ctx)
+			timer.Reset(k.ttl)
+			pubsub.Signal(k.heartbeatNow) // the next heartbeat returns the next expiry
 		case <-ctx.Done():
 			return
 		}
@@ -137,44 +138,44 @@ func (m *Member) watchExpired(ctx context.Context) {
 }
 
 // recover takes over the runs of expired nodes.
-func (m *Member) recover(ctx context.Context) {
-	expired, err := withTimeout(ctx, m.registry.Expired)
+func (k *Keeper) recover(ctx context.Context) {
+	expired, err := withTimeout(ctx, k.registry.Expired)
 	if err != nil {
-		m.log.Warn("cannot look for expired nodes", "error", err)
+		k.log.Warn("cannot look for expired nodes", "error", err)
 		return
 	}
-	m.takeOver(ctx, expired)
+	k.takeOver(ctx, expired)
 }
 
 // takeOver takes over the runs of expired nodes and removes the nodes.
-func (m *Member) takeOver(ctx context.Context, expired []string) {
+func (k *Keeper) takeOver(ctx context.Context, expired []string) {
 	for _, id := range expired {
-		m.terminateSessions(ctx, id)
-		count, err := m.takeRuns(ctx, id, true)
+		k.terminateSessions(ctx, id)
+		count, err := k.takeRuns(ctx, id, true)
 		removed := false
 		if err == nil {
-			removed, err = withTimeout(ctx, func(ctx context.Context) (bool, error) { return m.registry.Forget(ctx, id) })
+			removed, err = withTimeout(ctx, func(ctx context.Context) (bool, error) { return k.registry.Forget(ctx, id) })
 		}
 		if err != nil {
-			m.log.Warn("cannot take over all runs of an expired node; retrying", "node", id, "error", err)
+			k.log.Warn("cannot take over all runs of an expired node; retrying", "node", id, "error", err)
 			continue
 		}
 		if !removed && count == 0 { // it is alive again, or another node was faster
 			continue
 		}
-		m.log.Info("a node has expired; took over its runs", "node", id, "runs", count)
-		m.mu.Lock()
-		m.stats.TakenOver += int64(count)
-		m.mu.Unlock()
-		m.executor.OnTakeover()
+		k.log.Info("a node has expired; took over its runs", "node", id, "runs", count)
+		k.mu.Lock()
+		k.stats.TakenOver += int64(count)
+		k.mu.Unlock()
+		k.executor.OnTakeover()
 	}
 }
 
 // terminateSessions terminates the database sessions of an expired node. If it cannot,
 // the takeover may take longer.
-func (m *Member) terminateSessions(ctx context.Context, id string) {
-	if _, err := withTimeout(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.registry.TerminateSessions(ctx, id) }); err != nil {
-		m.log.Warn("cannot terminate the database sessions of an expired node", "node", id, "error", err)
+func (k *Keeper) terminateSessions(ctx context.Context, id string) {
+	if _, err := withTimeout(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, k.registry.TerminateSessions(ctx, id) }); err != nil {
+		k.log.Warn("cannot terminate the database sessions of an expired node", "node", id, "error", err)
 	}
 }
 
@@ -188,9 +189,9 @@ func withTimeout[T any](ctx context.Context, call func(context.Context) (T, erro
 	return call(ctx)
 }
 
-func (m *Member) takeRuns(ctx context.Context, id string, died bool) (int, error) {
+func (k *Keeper) takeRuns(ctx context.Context, id string, died bool) (int, error) {
 	for total := 0; ; {
-		count, more, err := m.queue.TakeOver(ctx, id, died)
+		count, more, err := k.queue.TakeOver(ctx, id, died)
 		if total += count; err != nil || !more {
 			return total, err
 		}
@@ -210,17 +211,17 @@ const (
 
 // runMaintenance repairs what should not happen: due runs without a job, and slots that
 // were not released. Only the leader does it.
-func (m *Member) runMaintenance(ctx context.Context) {
+func (k *Keeper) runMaintenance(ctx context.Context) {
 	var unknown []string
 	for n := 0; ; n++ {
 		leader, err := withTimeout(ctx, func(ctx context.Context) (bool, error) {
-			return m.registry.TryLead(ctx, maintenanceLease, m.node.ID, 3*maintenanceInterval)
+			return k.registry.TryLead(ctx, maintenanceLease, k.node.ID, 3*maintenanceInterval)
 		})
 		if err == nil && leader {
-			m.sweep(ctx, n%recountRounds == 0)
-			unknown = m.findUnknownNodes(ctx, unknown)
+			k.sweep(ctx, n%recountRounds == 0)
+			unknown = k.findUnknownNodes(ctx, unknown)
 			if n%recountRounds == 0 {
-				m.deleteStaleJobs(ctx)
+				k.deleteStaleJobs(ctx)
 			}
 		} else {
 			unknown = nil
@@ -231,36 +232,36 @@ func (m *Member) runMaintenance(ctx context.Context) {
 	}
 }
 
-func (m *Member) deleteStaleJobs(ctx context.Context) {
-	if err := m.executor.DeleteStaleJobs(ctx); err != nil && ctx.Err() == nil {
-		m.log.Warn("cannot delete stale jobs", "error", err)
+func (k *Keeper) deleteStaleJobs(ctx context.Context) {
+	if err := k.dispatcher.DeleteStaleJobs(ctx); err != nil && ctx.Err() == nil {
+		k.log.Warn("cannot delete stale jobs", "error", err)
 	}
 }
 
-func (m *Member) sweep(ctx context.Context, recount bool) {
+func (k *Keeper) sweep(ctx context.Context, recount bool) {
 	for more := true; more; {
 		var (
 			found     int
 			throttled []string
 			err       error
 		)
-		if found, more, throttled, err = m.queue.Sweep(ctx); err != nil {
+		if found, more, throttled, err = k.queue.Sweep(ctx); err != nil {
 			if ctx.Err() == nil {
-				m.log.Warn("cannot look for orphaned runs", "error", err)
+				k.log.Warn("cannot look for orphaned runs", "error", err)
 			}
 			return
 		}
 		if found > 0 {
-			m.log.Warn("requeued orphaned runs", "count", found)
-			m.mu.Lock()
-			m.stats.Found += int64(found)
-			m.mu.Unlock()
+			k.log.Warn("requeued orphaned runs", "count", found)
+			k.mu.Lock()
+			k.stats.Found += int64(found)
+			k.mu.Unlock()
 		}
 		for _, workspaceID := range throttled {
 			if recount {
-				m.recount(ctx, workspaceID)
+				k.recount(ctx, workspaceID)
 			}
-			m.executor.AdmitThrottled(workspaceID)
+			k.dispatcher.SlotFreed(workspaceID)
 		}
 	}
 }
@@ -268,18 +269,18 @@ func (m *Member) sweep(ctx context.Context, recount bool) {
 // findUnknownNodes takes over from nodes that claimed runs after they were removed and
 // died before their next heartbeat. A node that is alive sends one soon, so a node must
 // be unknown twice in a row. It returns the nodes that are unknown now.
-func (m *Member) findUnknownNodes(ctx context.Context, before []string) []string {
-	unknown, err := m.queue.UnknownNodes(ctx)
+func (k *Keeper) findUnknownNodes(ctx context.Context, before []string) []string {
+	unknown, err := k.queue.UnknownNodes(ctx)
 	if err != nil && ctx.Err() == nil {
-		m.log.Warn("cannot look for runs of unknown nodes", "error", err)
+		k.log.Warn("cannot look for runs of unknown nodes", "error", err)
 	}
 	dead := slices.DeleteFunc(slices.Clone(unknown), func(id string) bool { return !slices.Contains(before, id) })
-	m.takeOver(ctx, dead)
+	k.takeOver(ctx, dead)
 	return unknown
 }
 
-func (m *Member) recount(ctx context.Context, workspaceID string) {
-	if wrong, err := m.queue.Recount(ctx, workspaceID); err == nil && wrong {
-		m.log.Error("the number of runs in flight was wrong; corrected it", "workspace_id", workspaceID)
+func (k *Keeper) recount(ctx context.Context, workspaceID string) {
+	if wrong, err := k.queue.Recount(ctx, workspaceID); err == nil && wrong {
+		k.log.Error("the number of runs in flight was wrong; corrected it", "workspace_id", workspaceID)
 	}
 }

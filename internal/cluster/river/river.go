@@ -19,6 +19,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -43,7 +44,7 @@ const (
 type Store interface {
 	// Claim claims a run and calls complete, which completes its job, in the same
 	// transaction.
-	Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error)
+	Claim(ctx context.Context, wake run.Wake, complete func(context.Context, database.Conn) error) (run.Wake, run.Claimed, error)
 	// AdmitThrottled gives free slots of a workspace to its throttled runs. It returns
 	// true if there may be more.
 	AdmitThrottled(ctx context.Context, workspaceID string) (bool, error)

@@ -1,4 +1,6 @@
-package postgres
+// Package peer passes messages between nodes that share a PostgreSQL database. They say
+// what has changed; what it changed to is in the database.
+package peer
 
 import (
 	"context"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/pubsub"
@@ -58,11 +61,8 @@ const (
 // Notifier passes messages between nodes. Messages only save time: a node that
 // misses one finds the change by polling.
 type Notifier struct {
-	db        *DB
-	node      string
-	listen    *pgx.ConnConfig // nil: this node cannot listen
-	onMessage func(Message)
-	log       *slog.Logger
+	Config
+	log *slog.Logger
 
 	singleNode atomic.Bool
 	polling    atomic.Bool
@@ -72,12 +72,27 @@ type Notifier struct {
 	wake    chan struct{}
 }
 
-// NewNotifier returns the notifier of a node. Listening needs a direct
-// connection. Without one, or while the connection is lost, onMessage is called
-// periodically with Everything, and about every second with the kinds that
-// clients may wait for.
-func NewNotifier(db *DB, node string, listen *pgx.ConnConfig, onMessage func(Message), log *slog.Logger) *Notifier {
-	n := &Notifier{db: db, node: node, listen: listen, onMessage: onMessage, log: log, pending: map[byte]map[string]bool{}, wake: make(chan struct{}, 1)}
+// Config configures a notifier.
+type Config struct {
+	// Node is the id of this node.
+	Node string
+	// Pool has the connections for sending.
+	Pool *pgxpool.Pool
+	// Listen is the connection for listening, which must be direct. It is nil if this
+	// node cannot listen.
+	Listen *pgx.ConnConfig
+	// Timeout bounds the sending of a message, and how long the connection that listens
+	// may take to respond.
+	Timeout time.Duration
+	// OnMessage is called for messages of other nodes. While this node does not listen,
+	// it is called periodically with Everything, and about every second with the kinds
+	// that clients may wait for.
+	OnMessage func(Message)
+}
+
+// NewNotifier returns the notifier of a node.
+func NewNotifier(config Config, log *slog.Logger) *Notifier {
+	n := &Notifier{Config: config, log: log, pending: map[byte]map[string]bool{}, wake: make(chan struct{}, 1)}
 	n.polling.Store(true)
 	return n
 }
@@ -130,7 +145,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { n.sendLoop(ctx) })
 	parts.Go(func() { n.poll(ctx) })
-	if n.listen != nil {
+	if n.Listen != nil {
 		n.listenLoop(ctx)
 	}
 	parts.Wait()
@@ -169,9 +184,9 @@ func (n *Notifier) sendLast(ctx context.Context) {
 }
 
 func (n *Notifier) notify(ctx context.Context, text string) error {
-	timeoutCtx, cancel := context.WithTimeout(ctx, n.db.limits.message)
+	timeoutCtx, cancel := context.WithTimeout(ctx, n.Timeout)
 	defer cancel()
-	_, err := n.db.reserve.Exec(timeoutCtx, `SELECT pg_notify($1, $2)`, channel, text)
+	_, err := n.Pool.Exec(timeoutCtx, `SELECT pg_notify($1, $2)`, channel, text)
 	return err
 }
 
@@ -180,7 +195,7 @@ func (n *Notifier) takePending() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var text strings.Builder
-	text.WriteString(n.node)
+	text.WriteString(n.Node)
 	for kind, ids := range n.pending {
 		for id := range ids {
 			text.WriteString("\n" + string(kind) + id)
@@ -196,12 +211,12 @@ func (n *Notifier) poll(ctx context.Context) {
 		switch {
 		case !n.Polling() || n.singleNode.Load():
 		case tick%everythingEvery == 0:
-			n.onMessage(Message{Kind: Everything})
+			n.OnMessage(Message{Kind: Everything})
 		default:
-			n.onMessage(Message{Kind: RunEnded})
-			n.onMessage(Message{Kind: EventRecorded})
+			n.OnMessage(Message{Kind: RunEnded})
+			n.OnMessage(Message{Kind: EventRecorded})
 			if tick%deliveriesEvery == 0 {
-				n.onMessage(Message{Kind: Deliverable})
+				n.OnMessage(Message{Kind: Deliverable})
 			}
 		}
 	}
@@ -224,7 +239,7 @@ func (n *Notifier) listenLoop(ctx context.Context) {
 }
 
 func (n *Notifier) listenOnce(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, n.listen)
+	conn, err := pgx.ConnectConfig(ctx, n.Listen)
 	if err != nil {
 		return err
 	}
@@ -233,7 +248,7 @@ func (n *Notifier) listenOnce(ctx context.Context) error {
 		return err
 	}
 	n.polling.Store(false)
-	n.onMessage(Message{Kind: Everything}) // messages may have been missed
+	n.OnMessage(Message{Kind: Everything}) // messages may have been missed
 	for {
 		waitCtx, cancel := context.WithTimeout(ctx, pingInterval)
 		notification, err := conn.WaitForNotification(waitCtx)
@@ -253,20 +268,27 @@ func (n *Notifier) listenOnce(ctx context.Context) error {
 
 // ping checks that a connection is alive.
 func (n *Notifier) ping(ctx context.Context, conn *pgx.Conn) error {
-	timeoutCtx, cancel := context.WithTimeout(ctx, n.db.limits.message)
+	timeoutCtx, cancel := context.WithTimeout(ctx, n.Timeout)
 	defer cancel()
 	return conn.Ping(timeoutCtx)
 }
 
+// AnnounceTakeover tells the other nodes, in a transaction that removes a dead one, that
+// deliveries of that node wait for another.
+func AnnounceTakeover(ctx context.Context, tx pgx.Tx, node string) error {
+	_, err := tx.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, node+"\n"+string(Deliverable))
+	return err
+}
+
 func (n *Notifier) receive(payload string) {
 	from, rest, _ := strings.Cut(payload, "\n")
-	if from == n.node {
+	if from == n.Node {
 		return
 	}
 	n.singleNode.Store(false)
 	for line := range strings.SplitSeq(rest, "\n") {
 		if line != "" {
-			n.onMessage(Message{Kind: line[0], ID: line[1:]})
+			n.OnMessage(Message{Kind: line[0], ID: line[1:]})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package membership_test
+package heartbeat_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/membership"
+	"github.com/stepmill/stepmill/internal/cluster/heartbeat"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -148,7 +148,7 @@ func (d *database) set(change func()) {
 	change()
 }
 
-// fakeExecutor records its calls.
+// fakeExecutor is a dispatcher and an executor that records its calls.
 type fakeExecutor struct {
 	mu      sync.Mutex
 	leases  []run.Lease
@@ -168,7 +168,7 @@ func (h *fakeExecutor) Leases() []run.Lease {
 
 func (h *fakeExecutor) Has(id string) bool { return h.has[id] }
 
-func (h *fakeExecutor) Abort(l run.Lease) { h.note(func() { h.aborted = append(h.aborted, l) }) }
+func (h *fakeExecutor) AbortLease(l run.Lease) { h.note(func() { h.aborted = append(h.aborted, l) }) }
 
 func (h *fakeExecutor) AbortAll() {
 	h.note(func() { h.dropped, h.leases = append(h.dropped, time.Now()), nil })
@@ -186,7 +186,8 @@ func (h *fakeExecutor) Resume(w run.Wake) {
 func (h *fakeExecutor) Watch(w run.Wake) { h.note(func() { h.watched = append(h.watched, w.RunID) }) }
 
 func (h *fakeExecutor) DeleteStaleJobs(context.Context) error { return nil }
-func (h *fakeExecutor) AdmitThrottled(string)                 {}
+func (h *fakeExecutor) SlotFreed(string)                      {}
+func (h *fakeExecutor) Forget()                               {}
 
 func (h *fakeExecutor) OnTakeover() {}
 
@@ -196,28 +197,28 @@ func (h *fakeExecutor) note(change func()) {
 	change()
 }
 
-func newMember(d *database, h *fakeExecutor, id string) *membership.Member {
-	config := membership.Config{Node: node.Node{ID: id}, Capacity: 1, TTL: life, OnHeartbeat: func(node.Heartbeat) {}, OnClockJump: func() {}}
-	return membership.New(config, d, d, h, slog.New(slog.DiscardHandler))
+func newKeeper(d *database, h *fakeExecutor, id string) *heartbeat.Keeper {
+	config := heartbeat.Config{Node: node.Node{ID: id}, Capacity: 1, TTL: life, OnHeartbeat: func(node.Heartbeat) {}, OnClockJump: func() {}}
+	return heartbeat.New(config, d, d, h, h, slog.New(slog.DiscardHandler))
 }
 
-// member starts a member that runs until the end of the test.
-func member(t *testing.T, d *database, h *fakeExecutor, id string) *membership.Member {
+// keeper starts a keeper that runs until the end of the test.
+func keeper(t *testing.T, d *database, h *fakeExecutor, id string) *heartbeat.Keeper {
 	t.Helper()
-	m := newMember(d, h, id)
-	if err := m.Join(t.Context()); err != nil {
+	k := newKeeper(d, h, id)
+	if err := k.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx) }()
+	go func() { ended <- k.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return m
+	return k
 }
 
 func held(id string, epoch int64) run.OwnedRun {
@@ -240,15 +241,22 @@ func same[T comparable](t *testing.T, what string, got, want []T) {
 	}
 }
 
+func TestNoLeaseBeforeTheFirstHeartbeat(t *testing.T) {
+	t.Parallel()
+	if newKeeper(newDatabase(), &fakeExecutor{}, "a").HoldsLease() {
+		t.Error("a node without a heartbeat owns runs")
+	}
+}
+
 // The lease ends before other nodes may take over the runs, runs are dropped once, and
 // runs that the node still owns are resumed after the next heartbeat.
 func TestLeaseEndsBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{}
-		m := member(t, d, h, "a")
+		k := keeper(t, d, h, "a")
 		after(d, h, 4*life)
-		if !m.HoldsLease() || len(h.dropped) > 0 {
+		if !k.HoldsLease() || len(h.dropped) > 0 {
 			t.Fatal("a node with heartbeats is not trusted")
 		}
 		d.set(func() { d.down, d.held["a"] = true, []run.OwnedRun{held("r", 1)} })
@@ -256,19 +264,19 @@ func TestLeaseEndsBeforeExpiry(t *testing.T) {
 		d.mu.Lock()
 		expiry := d.expires["a"]
 		d.mu.Unlock()
-		if m.HoldsLease() || len(h.dropped) != 1 || !h.dropped[0].Before(expiry.Add(-life/10)) {
+		if k.HoldsLease() || len(h.dropped) != 1 || !h.dropped[0].Before(expiry.Add(-life/10)) {
 			t.Fatalf("dropped at %v; the node expires at %v", h.dropped, expiry)
 		}
 		d.set(func() { d.down = false })
 		after(d, h, life/2)
-		if !m.HoldsLease() {
+		if !k.HoldsLease() {
 			t.Error("a node is not trusted after a new heartbeat")
 		}
 		same(t, "resumed immediately", h.resumed, []string{"r"})
 		d.set(func() { d.down = true })
 		after(d, h, 2*life)
-		if len(h.dropped) != 2 || m.Stats().Lost != 2 {
-			t.Errorf("dropped %v, lost %d", h.dropped, m.Stats().Lost)
+		if len(h.dropped) != 2 || k.Stats().Lost != 2 {
+			t.Errorf("dropped %v, lost %d", h.dropped, k.Stats().Lost)
 		}
 	})
 }
@@ -277,7 +285,7 @@ func TestTrustLostAgainBeforeReconciling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{}
-		member(t, d, h, "a")
+		keeper(t, d, h, "a")
 		d.set(func() { d.slow = time.Hour })
 		for n := 1; n <= 3; n++ {
 			d.set(func() { d.down = true })
@@ -297,11 +305,11 @@ func TestSlowQueueDoesNotDelayHeartbeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{}
-		m := member(t, d, h, "a")
+		k := keeper(t, d, h, "a")
 		d.set(func() { d.slow = 3 * life })
 		after(d, h, 10*life)
-		if !m.HoldsLease() || len(h.dropped) > 0 || d.beats < 30 {
-			t.Errorf("holds its lease: %t, dropped %v, %d heartbeats", m.HoldsLease(), h.dropped, d.beats)
+		if !k.HoldsLease() || len(h.dropped) > 0 || d.beats < 30 {
+			t.Errorf("holds its lease: %t, dropped %v, %d heartbeats", k.HoldsLease(), h.dropped, d.beats)
 		}
 		d.set(func() { d.slow = 0 })
 		after(d, h, 4*life)
@@ -314,12 +322,12 @@ func TestReconcileOnRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
-		m := member(t, d, h, "a")
+		k := keeper(t, d, h, "a")
 		timed := held("timed", 1)
 		timed.LocalTimer = true
 		d.set(func() { d.held["a"] = []run.OwnedRun{held("r", 2), held("s", 1), timed} })
 		for range 3 {
-			m.Reconcile()
+			k.Reconcile()
 			after(d, h, time.Millisecond)
 		}
 		same(t, "watched", slices.Compact(h.watched), []string{"timed"})
@@ -334,8 +342,8 @@ func TestTakeoverAfterNodeDeath(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{}
-		member(t, d, h, "a")
-		member(t, d, &fakeExecutor{}, "b")
+		keeper(t, d, h, "a")
+		keeper(t, d, &fakeExecutor{}, "b")
 		d.set(func() { d.expires["c"], d.held["c"] = time.Now().Add(life), []run.OwnedRun{held("r", 1), held("s", 1)} })
 		after(d, h, life-time.Second)
 		same(t, "taken over too early", d.taken, nil)
@@ -357,14 +365,14 @@ func TestExpiredNodeDropsItsRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
-		m := member(t, d, h, "a")
+		k := keeper(t, d, h, "a")
 		d.set(func() { d.dead["a"], d.expires["a"] = true, time.Now().Add(-time.Second) })
 		after(d, h, life/2)
 		if len(h.dropped) != 1 || !slices.Contains(d.forgotten, "a") {
 			t.Errorf("dropped %v, forgotten %v", h.dropped, d.forgotten)
 		}
 		after(d, h, life)
-		if !m.HoldsLease() {
+		if !k.HoldsLease() {
 			t.Error("a node that registered again is not trusted")
 		}
 	})
@@ -375,7 +383,7 @@ func TestTakeoverFromUnknownNodes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{}
-		member(t, d, h, "a")
+		keeper(t, d, h, "a")
 		after(d, h, time.Second)
 		d.set(func() { d.unknown = []string{"x", "y"} })
 		after(d, h, life)
@@ -400,7 +408,7 @@ func TestReconcileAfterHeartbeat(t *testing.T) {
 		d.set(func() {
 			d.held["a"] = []run.OwnedRun{held("mine", 3), answered, held("old", 2), held("queued", 1), held("idle", 1), timed}
 		})
-		member(t, d, h, "a")
+		keeper(t, d, h, "a")
 		after(d, h, life*3/10+time.Second)
 		same(t, "aborted", h.aborted, []run.Lease{{RunID: "old", Epoch: 1}, {RunID: "lost", Epoch: 1}})
 		same(t, "nudged", h.nudged, []string{"answered"})
@@ -416,9 +424,9 @@ func TestLeaveRequeuesRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{}
-		m := member(t, d, h, "a")
+		k := keeper(t, d, h, "a")
 		d.set(func() { d.held["a"] = []run.OwnedRun{held("r", 1)} })
-		if err := m.Leave(t.Context()); err != nil {
+		if err := k.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		after(d, h, 3*life)
@@ -445,7 +453,7 @@ func TestJoinRetriesHeartbeats(t *testing.T) {
 				d := newDatabase()
 				d.hanging.Store(test.hanging)
 				began := time.Now()
-				err := newMember(d, &fakeExecutor{}, "node_a").Join(t.Context())
+				err := newKeeper(d, &fakeExecutor{}, "node_a").Join(t.Context())
 				if (err == nil) != test.joins {
 					t.Errorf("join: %v", err)
 				}

@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/database"
-	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/store"
@@ -35,27 +34,6 @@ type testNode struct {
 	db    *postgres.DB
 	node  string
 	stop  func()
-}
-
-// claimer claims runs in the store.
-type claimer struct{ *testNode }
-
-func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.queue.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
-		tx, err := postgres.Tx(conn)
-		if err != nil {
-			return err
-		}
-		return complete(ctx, tx)
-	})
-}
-
-func (c claimer) AdmitThrottled(ctx context.Context, workspaceID string) (bool, error) {
-	return c.queue.AdmitThrottled(ctx, workspaceID)
-}
-
-func (c claimer) Requeue(ctx context.Context, runs []run.Wake) error {
-	return c.queue.Requeue(ctx, runs)
 }
 
 // timeout is the limit on the time of transactions, high enough for a busy machine.
@@ -97,29 +75,20 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 		HeldBack:      func(id string) { p.Unreserve(id) },
 		AnswerArrived: func(id string) { p.Nudge(id) },
 	})
-	p.Dispatcher, err = river.New(claimer{p}, river.Config{
+	p.queue = runqueue.NewCluster(runqueue.ClusterConfig{
+		Node: node, Limit: func(auth.Plan) int { return limit },
+		Wake: func(w run.Wake) { p.Wake(w) }, Reserve: func(w run.Wake) bool { return p.ReserveShared(w) }, Draining: func() bool { return p.Draining() }, SlotFreed: func(id string) { p.SlotFreed(id) },
+		EnqueueJobs: func(ctx context.Context, c database.Conn, runs []run.Job) error { return p.EnqueueJobs(ctx, c, runs) },
+		HasJob: func(ctx context.Context, c database.Conn, ids []string) (map[string]bool, error) {
+			return p.HasJob(ctx, c, ids)
+		},
+	}, p.store)
+	p.Dispatcher, err = river.New(p.queue, river.Config{
 		Node: node, Capacity: capacity, Pool: jobs, HoldsLease: func() bool { return true }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.queue = runqueue.NewCluster(runqueue.ClusterConfig{
-		Node: node, Wake: p.Wake, Limit: func(auth.Plan) int { return limit }, Reserve: p.ReserveShared, Draining: p.Draining, SlotFreed: p.SlotFreed,
-		EnqueueJobs: func(ctx context.Context, c database.Conn, runs []run.Job) error {
-			tx, err := postgres.Tx(c)
-			if err != nil {
-				return err
-			}
-			return p.EnqueueJobs(ctx, tx, runs)
-		},
-		HasJob: func(ctx context.Context, c database.Conn, ids []string) (map[string]bool, error) {
-			tx, err := postgres.Tx(c)
-			if err != nil {
-				return nil, err
-			}
-			return p.HasJob(ctx, tx, ids)
-		},
-	}, p.store)
 	p.store.SetQueue(p.queue)
 	rows, closeRows := context.WithCancel(context.Background())
 	work, stop := context.WithCancel(context.Background())
@@ -445,11 +414,7 @@ func TestHasJob(t *testing.T) {
 		t.Errorf("Sweep found %d runs, %v", found, err)
 	}
 	err = a.db.Write(t.Context(), func(c database.Conn) error {
-		tx, err := postgres.Tx(c)
-		if err != nil {
-			return err
-		}
-		hasJob, err := a.HasJob(t.Context(), tx, []string{due.ID, far.ID, lost.ID, "run_none"})
+		hasJob, err := a.HasJob(t.Context(), c, []string{due.ID, far.ID, lost.ID, "run_none"})
 		if len(hasJob) != 3 {
 			t.Errorf("HasJob: %v", hasJob)
 		}

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -115,7 +114,7 @@ func (d *Dispatcher) tryClaim(ctx context.Context, wake run.Wake) error {
 	if !d.waitForCapacity(ctx, wake.RunID, wake.Isolated()) {
 		return d.store.Requeue(ctx, []run.Wake{wake})
 	}
-	err := d.claim(ctx, wake, func(context.Context, pgx.Tx) error { return nil })
+	err := d.claim(ctx, wake, func(context.Context, database.Conn) error { return nil })
 	if err != nil {
 		d.Unreserve(wake.RunID)
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -21,12 +20,12 @@ import (
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster/heartbeat"
+	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/database"
-	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/etag"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/membership"
 	noun "github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
@@ -54,7 +53,7 @@ type node struct {
 	store    *store.DB
 	dispatch *river.Dispatcher
 	engine   *engine.Engine
-	member   *membership.Member
+	keeper   *heartbeat.Keeper
 	flows    *workflow.Service
 	runs     *run.Service
 	actor    auth.Actor
@@ -183,7 +182,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		Wake: func(w run.Wake) { n.dispatch.Wake(w) }, Reserve: func(w run.Wake) bool { return n.dispatch.ReserveShared(w) },
 		Draining: func() bool { return n.dispatch.Draining() }, SlotFreed: func(id string) { n.dispatch.SlotFreed(id) },
 	}, n.store)
-	if n.dispatch, err = river.New(queueClaimer{queue}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Log: log}); err != nil {
+	if n.dispatch, err = river.New(queue, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	n.store.SetQueue(queue)
@@ -193,13 +192,13 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		Node: n.id, Store: n.store.Leases, Source: n.dispatch, Programs: plans, Values: values, Vault: v, Log: log,
 		HoldsLease: func() bool { return true }, Links: run.NewLinks(n.store.Runs, v, func() string { return "" }),
 	})
-	n.member = membership.New(membership.Config{
+	n.keeper = heartbeat.New(heartbeat.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 10 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
-	}, registry{n.db}, queue, n, log)
-	if err := n.member.Join(t.Context()); err != nil {
+	}, registry{n.db}, queue, n.dispatch, n, log)
+	if err := n.keeper.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	begin(n.member.Run, n.dispatch.Run, n.dispatch.AdmitThrottled, n.engine.Run)
+	begin(n.keeper.Run, n.dispatch.Run, n.dispatch.AdmitThrottled, n.engine.Run)
 	return n
 }
 
@@ -225,31 +224,11 @@ func runner(t *testing.T) (last func(func(context.Context) error), first func(..
 }
 
 func (n *node) hasJob(ctx context.Context, conn database.Conn, ids []string) (map[string]bool, error) {
-	tx, err := postgres.Tx(conn)
-	if err != nil {
-		return nil, err
-	}
-	return n.dispatch.HasJob(ctx, tx, ids)
+	return n.dispatch.HasJob(ctx, conn, ids)
 }
 
 func (n *node) enqueueJobs(ctx context.Context, conn database.Conn, runs []run.Job) error {
-	tx, err := postgres.Tx(conn)
-	if err != nil {
-		return err
-	}
-	return n.dispatch.EnqueueJobs(ctx, tx, runs)
-}
-
-type queueClaimer struct{ *runqueue.Cluster }
-
-func (c queueClaimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.Cluster.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
-		tx, err := postgres.Tx(conn)
-		if err != nil {
-			return err
-		}
-		return complete(ctx, tx)
-	})
+	return n.dispatch.EnqueueJobs(ctx, conn, runs)
 }
 
 type names struct{ values *secret.Service }
@@ -265,22 +244,12 @@ func (r registry) Forget(ctx context.Context, id string) (bool, error) {
 	return r.DB.Forget(ctx, id, river.ReleaseJobs)
 }
 
-// node implements membership.Executor.
+// node implements heartbeat.Executor.
 
-func (n *node) Leases() []run.Lease             { return n.engine.Leases() }
-func (n *node) Has(runID string) bool           { return n.dispatch.Has(runID) }
-func (n *node) Abort(lease run.Lease)           { n.engine.AbortLease(lease) }
-func (n *node) Resume(w run.Wake)               { n.dispatch.Resume(w) }
-func (n *node) Watch(w run.Wake)                { n.dispatch.Watch(w) }
-func (n *node) AdmitThrottled(workspace string) { n.dispatch.SlotFreed(workspace) }
-func (n *node) DeleteStaleJobs(ctx context.Context) error {
-	return n.dispatch.DeleteStaleJobs(ctx)
-}
-func (n *node) OnTakeover() {}
-func (n *node) AbortAll() {
-	n.dispatch.Forget()
-	n.engine.AbortAll()
-}
+func (n *node) Leases() []run.Lease        { return n.engine.Leases() }
+func (n *node) AbortLease(lease run.Lease) { n.engine.AbortLease(lease) }
+func (n *node) AbortAll()                  { n.engine.AbortAll() }
+func (n *node) OnTakeover()                {}
 
 func (n *node) Nudge(runID string) {
 	n.engine.Nudge(runID)

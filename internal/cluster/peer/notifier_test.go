@@ -1,4 +1,4 @@
-package postgres_test
+package peer_test
 
 import (
 	"bytes"
@@ -11,17 +11,66 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/test/faultproxy"
 	"github.com/stepmill/stepmill/test/lane"
+	server "github.com/stepmill/stepmill/test/postgres"
 )
+
+// timeout is the limit on the time of transactions, high enough for a busy machine. It
+// is also how long a test waits for what must happen.
+const timeout = 3 * time.Minute
+
+// shortTimeout is for tests that wait until a limit is reached. All limits that follow
+// from it still bear a machine that stalls for a few seconds.
+const shortTimeout = 30 * time.Second
+
+var (
+	template     string
+	makeTemplate sync.Once
+)
+
+// newDatabase creates a database with the schema and no rows.
+func newDatabase(t *testing.T) postgres.Options {
+	t.Helper()
+	makeTemplate.Do(func() {
+		template = server.Shared(t).NewTemplate(t, func(url string) error {
+			none := func(context.Context, *pgxpool.Pool) error { return nil }
+			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test", Timeout: timeout}, none)
+		})
+	})
+	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test", Timeout: timeout}
+}
+
+// open opens a database until the test ends.
+func open(t *testing.T, opts postgres.Options) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := db.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return db
+}
 
 // recorder records the messages that a notifier receives, and what it logs.
 type recorder struct {
 	mu       sync.Mutex
-	received map[postgres.Message]int
+	received map[peer.Message]int
 	log      bytes.Buffer
 }
 
@@ -38,11 +87,11 @@ func (e *recorder) logged(text string) bool {
 	return strings.Contains(e.log.String(), text)
 }
 
-func (e *recorder) record(n postgres.Message) {
+func (e *recorder) record(n peer.Message) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.received == nil {
-		e.received = map[postgres.Message]int{}
+		e.received = map[peer.Message]int{}
 	}
 	e.received[n]++
 }
@@ -50,7 +99,7 @@ func (e *recorder) record(n postgres.Message) {
 func (e *recorder) count(kind byte, id string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.received[postgres.Message{Kind: kind, ID: id}]
+	return e.received[peer.Message{Kind: kind, ID: id}]
 }
 
 func (e *recorder) reset() {
@@ -61,10 +110,11 @@ func (e *recorder) reset() {
 
 // startNotifier runs a notifier until the test ends. It first sends the given messages,
 // all at once.
-func startNotifier(t *testing.T, opts postgres.Options, node string, listen *pgx.ConnConfig, messages ...postgres.Message) (*postgres.Notifier, *recorder) {
+func startNotifier(t *testing.T, opts postgres.Options, node string, listen *pgx.ConnConfig, messages ...peer.Message) (*peer.Notifier, *recorder) {
 	t.Helper()
 	db, e := open(t, opts), &recorder{}
-	notifier := postgres.NewNotifier(db, node, listen, e.record, slog.New(slog.NewTextHandler(e, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	config := peer.Config{Node: node, Pool: db.Reserved(), Listen: listen, Timeout: opts.Timeout / 2, OnMessage: e.record}
+	notifier := peer.NewNotifier(config, slog.New(slog.NewTextHandler(e, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	for _, msg := range messages {
 		notifier.Publish(msg.Kind, msg.ID)
 	}
@@ -103,17 +153,6 @@ func proxied(t *testing.T, opts postgres.Options) (postgres.Options, *faultproxy
 	return opts, proxy
 }
 
-// connect returns a separate connection until the test ends.
-func connect(t *testing.T, opts postgres.Options) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.ConnectConfig(t.Context(), listenConfig(t, opts))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
-}
-
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
@@ -134,39 +173,39 @@ func TestNotifier(t *testing.T) {
 	far, proxy := proxied(t, opts)
 	b, receivedByB := startNotifier(t, opts, "b", listenConfig(t, far))
 	eventually(t, "both listen", func() bool { return !a.Polling() && !b.Polling() })
-	a.Publish(postgres.RunCancelled, "run_1")
-	a.Publish(postgres.Deliverable, "")
-	eventually(t, "b is notified of a run", func() bool { return receivedByB.count(postgres.RunCancelled, "run_1") == 1 })
-	eventually(t, "b is notified of a delivery", func() bool { return receivedByB.count(postgres.Deliverable, "") == 1 })
-	if receivedByA.count(postgres.RunCancelled, "run_1") > 0 {
+	a.Publish(peer.RunCancelled, "run_1")
+	a.Publish(peer.Deliverable, "")
+	eventually(t, "b is notified of a run", func() bool { return receivedByB.count(peer.RunCancelled, "run_1") == 1 })
+	eventually(t, "b is notified of a delivery", func() bool { return receivedByB.count(peer.Deliverable, "") == 1 })
+	if receivedByA.count(peer.RunCancelled, "run_1") > 0 {
 		t.Error("a receives its own message")
 	}
 
 	t.Run("too much for one message", func(t *testing.T) {
 		receivedByB.reset()
-		a.Publish(postgres.RunCancelled, "run_3")
-		for _, kind := range []byte{postgres.RunChanged, postgres.RunEnded} {
+		a.Publish(peer.RunCancelled, "run_3")
+		for _, kind := range []byte{peer.RunChanged, peer.RunEnded} {
 			for range 2000 {
 				a.Publish(kind, uid.New(uid.Run))
 			}
 		}
-		eventually(t, "b is notified that runs changed", func() bool { return receivedByB.count(postgres.RunChanged, "") > 0 })
-		eventually(t, "b is notified that runs ended", func() bool { return receivedByB.count(postgres.RunEnded, "") > 0 })
-		eventually(t, "b is notified which run was cancelled", func() bool { return receivedByB.count(postgres.RunCancelled, "run_3") == 1 })
-		if receivedByB.count(postgres.Everything, "") > 0 {
+		eventually(t, "b is notified that runs changed", func() bool { return receivedByB.count(peer.RunChanged, "") > 0 })
+		eventually(t, "b is notified that runs ended", func() bool { return receivedByB.count(peer.RunEnded, "") > 0 })
+		eventually(t, "b is notified which run was cancelled", func() bool { return receivedByB.count(peer.RunCancelled, "run_3") == 1 })
+		if receivedByB.count(peer.Everything, "") > 0 {
 			t.Error("b receives Everything")
 		}
 	})
 	t.Run("as much as fits", func(t *testing.T) {
 		receivedByB.reset()
 		kinds := []byte{
-			postgres.RunChanged, postgres.RunEnded, postgres.RunCancelled, postgres.AnswerArrived, postgres.EventRecorded, postgres.WorkflowDeleted,
-			postgres.Deliverable, postgres.Scheduled,
+			peer.RunChanged, peer.RunEnded, peer.RunCancelled, peer.AnswerArrived, peer.EventRecorded, peer.WorkflowDeleted,
+			peer.Deliverable, peer.Scheduled,
 		}
-		var sent []postgres.Message
+		var sent []peer.Message
 		for _, kind := range kinds {
 			for range 24 {
-				sent = append(sent, postgres.Message{Kind: kind, ID: uid.New(uid.Run)})
+				sent = append(sent, peer.Message{Kind: kind, ID: uid.New(uid.Run)})
 			}
 		}
 		_, receivedByC := startNotifier(t, opts, "c", nil, sent...)
@@ -179,24 +218,24 @@ func TestNotifier(t *testing.T) {
 	})
 	t.Run("a single node sends nothing", func(t *testing.T) {
 		// A message of b would tell a that it is not alone.
-		b.Publish(postgres.RunChanged, "last")
-		eventually(t, "b has sent everything", func() bool { return receivedByA.count(postgres.RunChanged, "last") == 1 })
+		b.Publish(peer.RunChanged, "last")
+		eventually(t, "b has sent everything", func() bool { return receivedByA.count(peer.RunChanged, "last") == 1 })
 		a.SetSingleNode(true)
 		receivedByB.reset()
-		a.Publish(postgres.RunChanged, "quiet")
+		a.Publish(peer.RunChanged, "quiet")
 		a.SetSingleNode(false)
-		eventually(t, "b receives Everything", func() bool { return receivedByB.count(postgres.Everything, "") > 0 })
-		if receivedByB.count(postgres.RunChanged, "quiet") > 0 {
+		eventually(t, "b receives Everything", func() bool { return receivedByB.count(peer.Everything, "") > 0 })
+		if receivedByB.count(peer.RunChanged, "quiet") > 0 {
 			t.Error("a single node sent a message")
 		}
 	})
 	t.Run("after the connection was lost", func(t *testing.T) {
 		receivedByB.reset()
 		proxy.Cut()
-		eventually(t, "b listens again and takes nothing for granted", func() bool { return receivedByB.count(postgres.Everything, "") > 0 })
+		eventually(t, "b listens again and takes nothing for granted", func() bool { return receivedByB.count(peer.Everything, "") > 0 })
 		eventually(t, "b listens again", func() bool { return !b.Polling() })
-		a.Publish(postgres.RunEnded, "run_2")
-		eventually(t, "b receives messages again", func() bool { return receivedByB.count(postgres.RunEnded, "run_2") == 1 })
+		a.Publish(peer.RunEnded, "run_2")
+		eventually(t, "b receives messages again", func() bool { return receivedByB.count(peer.RunEnded, "run_2") == 1 })
 	})
 }
 
@@ -205,7 +244,7 @@ func TestNotifierPollsWithoutListening(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
 	notifier, received := startNotifier(t, newDatabase(t), "a", nil)
-	for _, kind := range []byte{postgres.RunEnded, postgres.EventRecorded, postgres.Deliverable, postgres.Everything} {
+	for _, kind := range []byte{peer.RunEnded, peer.EventRecorded, peer.Deliverable, peer.Everything} {
 		eventually(t, "it polls for "+string(kind), func() bool { return received.count(kind, "") >= 1 })
 	}
 	if !notifier.Polling() {
@@ -222,15 +261,15 @@ func TestNotifierAfterFailedSend(t *testing.T) {
 	far, proxy := proxied(t, direct)
 	a, sent := startNotifier(t, far, "a", nil)
 	b, received := startNotifier(t, direct, "b", listenConfig(t, direct))
-	eventually(t, "b listens", func() bool { return !b.Polling() && received.count(postgres.Everything, "") > 0 })
+	eventually(t, "b listens", func() bool { return !b.Polling() && received.count(peer.Everything, "") > 0 })
 	proxy.Refuse(true)
 	proxy.Cut()
-	a.Publish(postgres.RunCancelled, "run_1")
+	a.Publish(peer.RunCancelled, "run_1")
 	eventually(t, "the send fails", func() bool { return sent.logged(sendFailed) })
 	received.reset()
 	proxy.Refuse(false)
 	eventually(t, "b is notified of it, or of Everything", func() bool {
-		return received.count(postgres.RunCancelled, "run_1")+received.count(postgres.Everything, "") > 0
+		return received.count(peer.RunCancelled, "run_1")+received.count(peer.Everything, "") > 0
 	})
 }
 
