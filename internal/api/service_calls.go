@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/subscription"
 	"github.com/stepmill/stepmill/internal/transport"
 )
@@ -12,7 +13,7 @@ import (
 // serviceCalls serves the URLs of subscriptions and of OAuth apps, which services call.
 type serviceCalls struct {
 	calls  *subscription.Calls
-	limits transport.Limits
+	limits ratelimit.Limits
 }
 
 // serviceCallMethods are the methods of services: most calls are a POST, and some services

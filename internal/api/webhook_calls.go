@@ -24,7 +24,7 @@ const hookWait = maxWaitSeconds * time.Second
 // webhookCalls serves the URLs of webhook triggers.
 type webhookCalls struct {
 	hooks  *webhook.Hooks
-	limits transport.Limits
+	limits ratelimit.Limits
 	log    *slog.Logger
 }
 

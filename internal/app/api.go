@@ -18,7 +18,7 @@ func (s *Server) apiOptions() (api.Options, error) {
 	provider, err := s.identityProvider()
 	return api.Options{
 		Options: transport.Options{
-			Limits: s.limits(), PreauthPerMinute: s.config.PreauthRPM, StreamsPerWorkspace: s.config.StreamsPerWorkspace, BodyBytes: bodyBytes(),
+			Limits: s.topology.NewRateLimits(), PreauthPerMinute: s.config.PreauthRPM, StreamsPerWorkspace: s.config.StreamsPerWorkspace, BodyBytes: bodyBytes(),
 			TrustedProxies: config.Prefixes(s.config.TrustedProxy), Origin: s.config.PublicURL.Origin(), Dashboard: web.Dashboard(),
 			StorageStalled: s.storageStalled(), Log: s.log,
 		},

@@ -47,12 +47,6 @@ func (s *Server) ownAddresses() []netip.AddrPort {
 	return slices.Concat(s.front.listenAddresses(), s.topology.Others().Listens)
 }
 
-// registry returns the registry of all nodes.
-func (s *Server) registry() node.Registry { return s.topology }
-
-// limits returns the rate limiter of workspaces.
-func (s *Server) limits() cluster.RateLimits { return s.topology.NewRateLimits() }
-
 // process lets the topology reach what this process executes. It goes through the server
 // because the engine is created after the topology.
 type process struct{ server *Server }

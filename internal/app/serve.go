@@ -232,7 +232,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		StepTester:  run.NewStepTester(previews, programs, s.runner.engine),
 		Idempotency: idempotency.NewService(st.Idempotency, v),
 		Events:      event.NewService(st.Events, s.changes.events),
-		Nodes:       node.NewService(s.registry(), st.Runs, s.node),
+		Nodes:       node.NewService(s.topology, st.Runs, s.node),
 	}, options)
 	return nil
 }

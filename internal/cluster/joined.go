@@ -169,7 +169,7 @@ func (j *joined) HoldsLease() bool                               { return j.keep
 func (j *joined) Publish(kind byte, id string)                   { j.notifier.Publish(kind, id) }
 func (j *joined) Close()                                         { j.jobs.Close() }
 
-func (j *joined) NewRateLimits() RateLimits {
+func (j *joined) NewRateLimits() ratelimit.Limits {
 	// clock.Now already follows the clock of the database.
 	return ratelimit.NewLeased(j.Store.RateLimits, j.Options.Timeout/5, func() time.Duration { return 0 })
 }

@@ -33,7 +33,7 @@ func NewSingle(ctx context.Context, config Config) Topology {
 
 func (s *single) Dispatcher() dispatch.Dispatcher { return s.dispatch }
 func (s *single) Outbox() webhook.Outbox          { return s.Store.Webhooks }
-func (s *single) NewRateLimits() RateLimits       { return ratelimit.New() }
+func (s *single) NewRateLimits() ratelimit.Limits { return ratelimit.New() }
 func (s *single) HoldsLease() bool                { return true } // nobody else can take over the runs
 func (s *single) Others() node.Others             { return node.Others{} }
 func (s *single) Publish(byte, string)            {}

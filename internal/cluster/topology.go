@@ -33,7 +33,7 @@ type Topology interface {
 	// Outbox returns the deliveries that this node sends.
 	Outbox() webhook.Outbox
 	// NewRateLimits returns a counter of requests, over all nodes.
-	NewRateLimits() RateLimits
+	NewRateLimits() ratelimit.Limits
 
 	// HoldsLease reports whether this node still owns its runs.
 	HoldsLease() bool
@@ -54,12 +54,6 @@ type Topology interface {
 	Leave(ctx context.Context)
 	// Close releases what NewSingle or Join has acquired.
 	Close()
-}
-
-// RateLimits counts requests against limits per minute.
-type RateLimits interface {
-	Take(ctx context.Context, key string, perMinute int, now time.Time) (ratelimit.State, bool, error)
-	Peek(key string, perMinute int, now time.Time) ratelimit.State
 }
 
 // Process is the rest of this process. Only OnClockJump may be called before Run.

@@ -20,6 +20,16 @@ type State struct {
 	Wait  time.Duration
 }
 
+// Limits counts the requests of workspaces and the calls of hooks.
+type Limits interface {
+	// Take counts a request against a limit per minute. It always returns the
+	// state of the limit, and false if the request exceeds it.
+	Take(ctx context.Context, key string, perMinute int, now time.Time) (State, bool, error)
+	// Peek returns the state of a limit without counting a request. Nothing remains
+	// if the next request would exceed it.
+	Peek(key string, perMinute int, now time.Time) State
+}
+
 // Limiter counts requests by key in one process.
 type Limiter struct {
 	mu     sync.Mutex

@@ -33,7 +33,7 @@ type Services struct {
 type Options struct {
 	// Limits counts the requests of workspaces; nil counts in memory, for this
 	// process only.
-	Limits Limits
+	Limits ratelimit.Limits
 	// PreauthPerMinute limits the failed authentications of one address.
 	PreauthPerMinute int
 	// RequestsPerUser limits the requests per minute of a signed-in user; zero:
@@ -54,16 +54,6 @@ type Options struct {
 	// nil, the storage itself limits how long requests wait.
 	StorageStalled func() bool
 	Log            *slog.Logger
-}
-
-// Limits counts the requests of workspaces and the calls of hooks.
-type Limits interface {
-	// Take counts a request against a limit per minute. It always returns the
-	// state of the limit, and false if the request exceeds it.
-	Take(ctx context.Context, key string, perMinute int, now time.Time) (ratelimit.State, bool, error)
-	// Peek returns the state of a limit without counting a request. Nothing remains
-	// if the next request would exceed it.
-	Peek(key string, perMinute int, now time.Time) ratelimit.State
 }
 
 // Server handles requests.
