@@ -2,10 +2,9 @@
 // does not read them: internal/integration does.
 package integrations
 
-// The pages are made of what the index has.
+// The pages of internal/integration/reference are made of what the index has.
 //
 //go:generate go test . -run TestIndex -update
-//go:generate go test . -run TestPages -update
 
 import "embed"
 

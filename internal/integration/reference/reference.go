@@ -1,8 +1,10 @@
 // Package reference describes integrations for people: how to connect to a service, what
 // operations and triggers expect, with examples. The command line prints these
-// descriptions, and docs/integrations has a page of each. The package does not read
-// manifests: internal/integration does.
+// descriptions, and a test writes docs/integrations, which has a page of each. The package
+// does not read manifests: internal/integration does.
 package reference
+
+//go:generate go test . -run TestPages -update
 
 import (
 	"encoding/json"

@@ -31,9 +31,9 @@ type page struct {
 // entry is a link to the section of an operation or a trigger.
 type entry struct{ name, title, slug string }
 
-// Page returns the page about an integration of a catalog, in Markdown. The recordings can
+// pageOf returns the page about an integration of a catalog, in Markdown. The recordings can
 // be nil.
-func Page(catalog *integration.Catalog, i *integration.Integration, tests *replay.Tests, recordings *replay.Recordings) (string, error) {
+func pageOf(catalog *integration.Catalog, i *integration.Integration, tests *replay.Tests, recordings *replay.Recordings) (string, error) {
 	about, err := Describe(i, tests)
 	if err != nil {
 		return "", err

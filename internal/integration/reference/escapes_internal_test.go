@@ -1,4 +1,4 @@
-package reference_test
+package reference
 
 import (
 	"encoding/json"
@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/integration"
-	"github.com/stepmill/stepmill/internal/integration/reference"
 	"github.com/stepmill/stepmill/internal/operation/replay"
 )
 
@@ -24,7 +23,7 @@ type object = map[string]any
 
 // page returns the page of an integration whose manifest has the text wherever any text
 // can be.
-func page(t *testing.T, text string) string {
+func pageWith(t *testing.T, text string) string {
 	t.Helper()
 	input := object{
 		"type": "string", "title": text, "help": text, "required": true, "example": text, "options": "list_" + "things",
@@ -67,7 +66,7 @@ func page(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	i, _ := catalog.Find("acme")
-	out, err := reference.Page(catalog, i, tests, &replay.Recordings{Client: text, Without: map[string]string{"add": text, "triggers/thing": text, "list_things": "unseen"}})
+	out, err := pageOf(catalog, i, tests, &replay.Recordings{Client: text, Without: map[string]string{"add": text, "triggers/thing": text, "list_things": "unseen"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +85,7 @@ func encode(t *testing.T, value any) []byte {
 
 var (
 	fence      = regexp.MustCompile("^(`{3,})[a-z]*$")
-	blockStart = regexp.MustCompile(`^(#+|[-+>]|\d+[.)])$`)
+	startOfBlock = regexp.MustCompile(`^(#+|[-+>]|\d+[.)])$`)
 	// harmless matches what the text of a line can have: escaped characters, code, addresses,
 	// and the links of the page itself.
 	harmless = regexp.MustCompile("\\\\[[:punct:]]|`[^`|]*`|<https?://[^\\s<>|]+>|</?code>|\\[|\\]\\((#|\\.\\./|[a-z_]+\\.md)[^()]*\\)|\\*\\*Deprecated\\*\\*")
@@ -126,7 +125,7 @@ func outline(t *testing.T, page string) []string {
 				columns = count
 			}
 			kind = ""
-		case !blockStart.MatchString(kind):
+		case !startOfBlock.MatchString(kind):
 			kind = ""
 		}
 		if kind != "" {
@@ -146,12 +145,12 @@ func outline(t *testing.T, page string) []string {
 // page.
 func TestPageEscapes(t *testing.T) {
 	t.Parallel()
-	want := outline(t, page(t, "plain"))
+	want := outline(t, pageWith(t, "plain"))
 	for _, text := range append([]string{hostile, "- item", "1. item", "# heading", "> quote", "a\\", "`", "|", "\\|", "<b>", "&lt;", "https://a.example/x_y_z|`<b>", "_a_ b_c"}, strings.Split(hostile, "\n")...) {
 		if text == "" {
 			continue
 		}
-		if diff := cmp.Diff(want, outline(t, page(t, text))); diff != "" {
+		if diff := cmp.Diff(want, outline(t, pageWith(t, text))); diff != "" {
 			t.Errorf("%q changes the page (-want +got)\n%s", text, diff)
 		}
 	}
@@ -162,7 +161,7 @@ func TestPageEscapes(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	text := page(t, "R&D: a_b *c* | &amp; https://a.example/x_y.")
+	text := pageWith(t, "R&D: a_b *c* | &amp; https://a.example/x_y.")
 	for _, part := range []string{
 		"\n# R&D: a_b \\*c\\* &#124; \\&amp; https://a.example/x_y.\n", "\nR&D: a_b \\*c\\* &#124; \\&amp; <https://a.example/x_y>.\n",
 		"\n- `acme.add`, `acme.thing`: R&D", "\n- at most 5 requests per second\n", "Rate limit: at most 1 request per minute for each <code>",

@@ -8,8 +8,8 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// Index returns the page that lists the pages of all integrations of a catalog, in Markdown.
-func Index(catalog *integration.Catalog) string {
+// indexPage returns the page that lists the pages of all integrations of a catalog, in Markdown.
+func indexPage(catalog *integration.Catalog) string {
 	rows := map[string]string{}
 	var categories []string
 	list := catalog.List()
