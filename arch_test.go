@@ -30,7 +30,7 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock counter cron decimal descriptor etag expr failpoint fairqueue fault jsonpath jsonpointer listfile locale lru mask paging pubsub release search signature strictjson strictyaml suggest txn typeschema uid"
+	base   = "clock counter credcache cron decimal descriptor etag expr failpoint fairqueue fault jsonpath jsonpointer listfile locale lru mask paging pubsub release search signature strictjson strictyaml suggest txn typeschema uid"
 	domain = "account action audit auth connection event file idempotency integration node ownintegration run secret state subscription table template trigger usage vault webhook workflow"
 )
 
@@ -47,6 +47,7 @@ type rule struct {
 var rules = []rule{
 	// Base packages, which every other package may use.
 	{pkg: "clock", may: base},
+	{pkg: "credcache", may: base},
 	{pkg: "cron", may: base},
 	{pkg: "decimal", may: base},
 	{pkg: "descriptor", may: base},

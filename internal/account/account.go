@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/credcache"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -70,7 +71,7 @@ type Store interface {
 type Service struct {
 	store     Store
 	passwords *hasher
-	cache     *cache
+	cache     *credcache.Cache[SignedIn]
 	failures  *failures
 }
 
@@ -82,7 +83,7 @@ func WithCost(c Cost) Option { return func(s *Service) { s.passwords = newHasher
 
 // NewService returns a service that uses the given store.
 func NewService(store Store, options ...Option) *Service {
-	s := &Service{store: store, passwords: newHasher(DefaultCost()), cache: newCache(), failures: newFailures()}
+	s := &Service{store: store, passwords: newHasher(DefaultCost()), cache: credcache.New[SignedIn](touchInterval), failures: newFailures()}
 	for _, apply := range options {
 		apply(s)
 	}

@@ -96,7 +96,7 @@ func (s *Service) bindIdentity(ctx context.Context, u *User, identity Identity, 
 		entries = append(entries, actorFor(*u, join.Role, join.Workspace, client.RequestID).AuditEntry("member.updated", "user", u.ID, map[string]any{"role": join.Role}))
 	}
 	bound, err := s.store.BindIdentity(ctx, *u, previous, join, entries...)
-	s.cache.dropUser(u.ID)
+	s.dropSessions(u.ID)
 	if err != nil || bound {
 		return err
 	}

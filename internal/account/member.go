@@ -63,7 +63,7 @@ func (s *Service) SetRole(ctx context.Context, actor auth.Actor, id, roleName st
 	if err := outcomeError(outcome, err, id); err != nil {
 		return Member{}, err
 	}
-	s.cache.dropUser(id)
+	s.dropSessions(id)
 	return s.Member(ctx, actor, id)
 }
 
@@ -77,7 +77,7 @@ func (s *Service) Remove(ctx context.Context, actor auth.Actor, id string) error
 	if err := outcomeError(outcome, err, id); err != nil {
 		return err
 	}
-	s.cache.dropUser(id)
+	s.dropSessions(id)
 	return nil
 }
 

@@ -19,6 +19,8 @@ const (
 	SessionLifetime = 90 * 24 * time.Hour
 
 	maxAgent = 300 // characters
+	// touchInterval is the minimum time between writes of a session's last use.
+	touchInterval = 5 * time.Minute
 )
 
 // SessionStore persists sessions.
@@ -153,9 +155,9 @@ func (s *Service) Authenticate(ctx context.Context, token string) (SignedIn, err
 		return SignedIn{}, notSignedIn()
 	}
 	now := clock.Now()
-	found := s.cache.get(hash, now)
-	if found == nil {
-		generation := s.cache.currentGeneration()
+	in, found := s.cache.Get(string(hash), now)
+	if !found {
+		generation := s.cache.Generation()
 		loaded, err := s.store.SessionByHash(ctx, hash)
 		if err != nil {
 			return SignedIn{}, err
@@ -163,27 +165,34 @@ func (s *Service) Authenticate(ctx context.Context, token string) (SignedIn, err
 		if loaded == nil {
 			return SignedIn{}, notSignedIn()
 		}
-		found = s.cache.put(hash, *loaded, now, generation)
+		in = *loaded
+		s.cache.Put(string(hash), in, now, generation)
 	}
 	// The cache may have seen a later use than the row.
-	in := found.signedIn
-	if seen, ok := s.cache.lastSeen(in.Session.ID); ok && seen.After(in.Session.SeenAt) {
+	if seen := s.cache.LastUse(in.Session.ID); seen.After(in.Session.SeenAt) {
 		in.Session.SeenAt = seen
 	}
 	if !in.Session.Ends().After(now) {
 		return SignedIn{}, notSignedIn()
 	}
-	s.cache.touch(in.Session.ID, in.Session.SeenAt, now)
+	if now.Sub(in.Session.SeenAt) >= touchInterval {
+		s.cache.Touch(in.Session.ID, now)
+	}
 	return in, nil
+}
+
+// dropSessions makes this process read the sessions of a user again.
+func (s *Service) dropSessions(userID string) {
+	s.cache.Drop(func(in SignedIn) bool { return in.User.ID == userID })
 }
 
 // FlushLastUsed writes the times of last use that are due. After an error, the
 // next call writes the rest.
 func (s *Service) FlushLastUsed(ctx context.Context) error {
-	due := s.cache.takeDue()
+	due := s.cache.TakeUnwritten()
 	for id, at := range due {
 		if err := s.store.TouchSession(ctx, id, at); err != nil {
-			s.cache.restore(due)
+			s.cache.Restore(due)
 			return err
 		}
 		delete(due, id)
@@ -211,7 +220,7 @@ func (s *Service) SwitchWorkspace(ctx context.Context, in SignedIn, workspaceID 
 			return in, err
 		}
 		if switched {
-			s.cache.dropUser(in.User.ID)
+			s.dropSessions(in.User.ID)
 			in.Session.WorkspaceID, in.Workspace, in.Role = workspaceID, m.Workspace, m.Role
 			return in, nil
 		}
@@ -251,7 +260,7 @@ func (s *Service) SignOut(ctx context.Context, actor auth.Actor, id string) erro
 	if !ended {
 		return fault.New(fault.SessionNotFound, "there is no session %q", id)
 	}
-	s.cache.dropUser(actor.ID)
+	s.dropSessions(actor.ID)
 	return nil
 }
 
@@ -274,7 +283,7 @@ func (s *Service) EndReplaced(ctx context.Context, token, requestID string) erro
 // SignOutEverywhere ends all sessions of the user.
 func (s *Service) SignOutEverywhere(ctx context.Context, actor auth.Actor) error {
 	err := s.store.EndSessions(ctx, actor.ID, actor.AuditEntry("session.ended", "user", actor.ID, map[string]any{"all": true}))
-	s.cache.dropUser(actor.ID)
+	s.dropSessions(actor.ID)
 	return err
 }
 

@@ -175,7 +175,7 @@ func (s *Service) ResetPassword(ctx context.Context, token, password string, cli
 	if !reset {
 		return SignedIn{}, "", invalidLink()
 	}
-	s.cache.dropUser(u.ID)
+	s.dropSessions(u.ID)
 	return in, sessionToken, nil
 }
 

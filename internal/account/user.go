@@ -63,7 +63,7 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, in SignedIn, cha
 			return in, notSignedIn()
 		}
 	}
-	s.cache.dropUser(in.User.ID)
+	s.dropSessions(in.User.ID)
 	u, err := s.store.User(ctx, in.User.ID)
 	if err != nil {
 		return in, err

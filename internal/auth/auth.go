@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/credcache"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -124,12 +125,12 @@ type Sealer interface {
 type Service struct {
 	store Store
 	vault Sealer
-	cache *keyCache
+	cache *credcache.Cache[cachedKey]
 }
 
 // NewService returns a service that uses the given store and vault.
 func NewService(store Store, vault Sealer) *Service {
-	return &Service{store: store, vault: vault, cache: newKeyCache()}
+	return &Service{store: store, vault: vault, cache: credcache.New[cachedKey](touchInterval)}
 }
 
 // In returns the service as a part of a transaction.

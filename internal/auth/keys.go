@@ -126,7 +126,7 @@ func (s *Service) RevokeKey(ctx context.Context, actor Actor, id string) error {
 	if !revoked {
 		return keyNotFound(id)
 	}
-	s.cache.dropKey(id)
+	s.cache.Drop(func(entry cachedKey) bool { return entry.key.ID == id })
 	return nil
 }
 

@@ -157,7 +157,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, actor Actor, id string, p
 			return Workspace{}, err
 		}
 		if updated {
-			s.cache.dropWorkspace(id)
+			s.cache.Drop(func(entry cachedKey) bool { return entry.workspace.ID == id })
 			return now, nil
 		}
 	}

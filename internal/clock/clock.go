@@ -38,16 +38,9 @@ func current() time.Time {
 	return machine()
 }
 
-// NowMonotonic returns the current time with a monotonic clock reading, for
-// callers that measure durations. Use Now for times that are stored or shown.
-func NowMonotonic() time.Time { return machine().Add(Offset()) }
-
 // Monotonic returns a starting point for time.Since, or for a deadline inside
 // this process. Do not use it as a time of day: the machine's clock may be wrong.
 func Monotonic() time.Time { return time.Now() }
-
-// Until returns the duration until t.
-func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 
 // Sleep waits for d. It reports false if the context ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {

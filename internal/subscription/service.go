@@ -24,9 +24,6 @@ const (
 	Manual  Status = "manual"  // people tell it
 )
 
-// Statuses lists the statuses.
-func Statuses() []Status { return []Status{Pending, Active, Failing, Manual} }
-
 // State is what people see of a subscription.
 type State struct {
 	Status Status
