@@ -79,8 +79,5 @@ type actionRequest struct {
 
 func (h *actions) get(ctx context.Context, in *actionRequest) (*transport.Reply, error) {
 	spec, err := h.workflows.Action(ctx, transport.Actor(ctx), in.Name)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showAction(spec)), nil
+	return transport.Respond(showAction, spec, err)
 }

@@ -30,10 +30,7 @@ func (h *runs) resumeStep(ctx context.Context, tx txn.Tx, in *resumeStepRequest)
 	detail, err := h.runs.In(tx).Resume(ctx, transport.Actor(ctx), in.ID, in.StepID, run.Resumption{
 		Approved: *in.Body.Approved, Comment: in.Body.Comment, Data: in.Body.Data,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showRun(detail)), nil
+	return transport.Respond(showRun, detail, err)
 }
 
 type approvalBody struct {

@@ -166,7 +166,7 @@ func (h *connections) create(ctx context.Context, tx txn.Tx, prepared connection
 	return transport.OK(body).WithHeader("Location", "/v1/connections/"+c.ID), nil
 }
 
-func (h *connections) get(ctx context.Context, in *connectionRequest) (*transport.Reply, error) {
+func (h *connections) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	c, err := h.connections.Get(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (h *connections) update(ctx context.Context, in *updateConnectionRequest) (
 	return h.reply(ctx, c)
 }
 
-func (h *connections) remove(ctx context.Context, in *connectionRequest) (*transport.Reply, error) {
+func (h *connections) remove(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	return &transport.Reply{}, h.connections.Delete(ctx, transport.Actor(ctx), in.ID)
 }
 
@@ -207,7 +207,7 @@ type connectionTestBody struct {
 }
 
 // test responds with 200 also if the test fails: that is its result.
-func (h *connections) test(ctx context.Context, in *connectionRequest) (*transport.Reply, error) {
+func (h *connections) test(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	result, err := h.connections.Test(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -217,8 +217,4 @@ func (h *connections) test(ctx context.Context, in *connectionRequest) (*transpo
 		return nil, err
 	}
 	return transport.OK(connectionTestBody{result.Problem == "", orNull(result.Problem), body}), nil
-}
-
-type connectionRequest struct {
-	ID string `path:"id"`
 }

@@ -43,7 +43,7 @@ func (h *consents) connect(ctx context.Context, in *newConnectionRequest) (*tran
 }
 
 type reconnectRequest struct {
-	connectionRequest
+	idRequest
 	Body struct {
 		Hosts []string `json:"hosts"`
 	} `body:"optional"`

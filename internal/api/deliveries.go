@@ -125,11 +125,7 @@ func (h *webhooks) listDeliveries(ctx context.Context, in *listDeliveriesRequest
 		showDelivery)
 }
 
-type deliveryRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *webhooks) getDelivery(ctx context.Context, in *deliveryRequest) (*transport.Reply, error) {
+func (h *webhooks) getDelivery(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	d, err := h.webhooks.Delivery(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -141,7 +137,7 @@ func (h *webhooks) getDelivery(ctx context.Context, in *deliveryRequest) (*trans
 	return transport.OK(body), nil
 }
 
-func (h *webhooks) redeliver(ctx context.Context, tx txn.Tx, in *deliveryRequest) (*transport.Reply, error) {
+func (h *webhooks) redeliver(ctx context.Context, tx txn.Tx, in *idRequest) (*transport.Reply, error) {
 	d, err := h.webhooks.In(tx).Redeliver(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func (h *consents) connectDevice(ctx context.Context, in *newConnectionRequest) 
 }
 
 // reconnectDevice begins to renew such a consent.
-func (h *consents) reconnectDevice(ctx context.Context, in *connectionRequest) (*transport.Reply, error) {
+func (h *consents) reconnectDevice(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	begun, err := h.connections.connections.ReconnectDevice(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err

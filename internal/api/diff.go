@@ -59,10 +59,7 @@ func (h *workflows) diffVersions(ctx context.Context, in *diffVersionsRequest) (
 		to = *in.To
 	}
 	c, err := h.workflows.Diff(ctx, transport.Actor(ctx), in.ID, in.N, to)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showDiff(c)), nil
+	return transport.Respond(showDiff, c, err)
 }
 
 func showDiff(c workflow.Comparison) diffBody {

@@ -49,12 +49,8 @@ func (h *files) list(ctx context.Context, in *transport.Page) (*transport.Reply,
 		}, showFile)
 }
 
-type fileRequest struct {
-	ID string `path:"id"`
-}
-
 type getFileRequest struct {
-	fileRequest
+	idRequest
 	Accept string `header:"Accept"`
 }
 
@@ -71,7 +67,7 @@ func (h *files) get(ctx context.Context, in *getFileRequest) (*transport.Reply, 
 	return h.send(ctx, f), nil
 }
 
-func (h *files) remove(ctx context.Context, in *fileRequest) (*transport.Reply, error) {
+func (h *files) remove(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	return &transport.Reply{}, h.files.Delete(ctx, transport.Actor(ctx), in.ID)
 }
 

@@ -166,16 +166,9 @@ func (h *integrations) list(ctx context.Context, in *listIntegrationsRequest) (*
 		}, showIntegration)
 }
 
-type integrationRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *integrations) get(ctx context.Context, in *integrationRequest) (*transport.Reply, error) {
+func (h *integrations) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	found, err := h.integrations.Lookup(ctx, transport.Actor(ctx).Workspace.ID, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showIntegration(found)), nil
+	return transport.Respond(showIntegration, found, err)
 }
 
 type integrationTriggerRequest struct {

@@ -70,18 +70,11 @@ func (h *keys) list(ctx context.Context, in *transport.Page) (*transport.Reply, 
 		}, showKey)
 }
 
-type keyRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *keys) get(ctx context.Context, in *keyRequest) (*transport.Reply, error) {
+func (h *keys) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	key, err := h.auth.GetKey(ctx, transport.Actor(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showKey(key)), nil
+	return transport.Respond(showKey, key, err)
 }
 
-func (h *keys) revoke(ctx context.Context, in *keyRequest) (*transport.Reply, error) {
+func (h *keys) revoke(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	return &transport.Reply{}, h.auth.RevokeKey(ctx, transport.Actor(ctx), in.ID)
 }

@@ -52,16 +52,9 @@ func (h *members) listPeople(ctx context.Context, in *transport.Page) (*transpor
 		}, func(m account.Member) personBody { return personBody{m.User.ID, m.User.Email, m.User.Name} })
 }
 
-type memberRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *members) get(ctx context.Context, in *memberRequest) (*transport.Reply, error) {
+func (h *members) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	m, err := h.accounts.Member(ctx, transport.Actor(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showMember(m)), nil
+	return transport.Respond(showMember, m, err)
 }
 
 type updateMemberRequest struct {
@@ -73,16 +66,13 @@ type updateMemberRequest struct {
 
 func (h *members) update(ctx context.Context, in *updateMemberRequest) (*transport.Reply, error) {
 	if in.Body.Role == nil { // nothing to change
-		return h.get(ctx, &memberRequest{in.ID})
+		return h.get(ctx, &idRequest{in.ID})
 	}
 	m, err := h.accounts.SetRole(ctx, transport.Actor(ctx), in.ID, *in.Body.Role)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showMember(m)), nil
+	return transport.Respond(showMember, m, err)
 }
 
-func (h *members) remove(ctx context.Context, in *memberRequest) (*transport.Reply, error) {
+func (h *members) remove(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	return &transport.Reply{}, h.accounts.Remove(ctx, transport.Actor(ctx), in.ID)
 }
 
@@ -129,18 +119,11 @@ func (h *members) invite(ctx context.Context, tx txn.Tx, in *createInvitationReq
 	return transport.OK(createdInvitationBody{showInvitation(made), account.InvitationLink(h.publicURL(), token)}).WithHeader("Location", "/v1/invitations/"+made.ID), nil
 }
 
-type invitationRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *members) getInvitation(ctx context.Context, in *invitationRequest) (*transport.Reply, error) {
+func (h *members) getInvitation(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	found, err := h.accounts.Invitation(ctx, transport.Actor(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showInvitation(found)), nil
+	return transport.Respond(showInvitation, found, err)
 }
 
-func (h *members) revokeInvitation(ctx context.Context, in *invitationRequest) (*transport.Reply, error) {
+func (h *members) revokeInvitation(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	return &transport.Reply{}, h.accounts.RevokeInvitation(ctx, transport.Actor(ctx), in.ID)
 }

@@ -82,11 +82,7 @@ func (h *oauthApps) list(ctx context.Context, in *transport.Page) (*transport.Re
 		func(body appBody) appBody { return body })
 }
 
-type appRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *oauthApps) get(ctx context.Context, in *appRequest) (*transport.Reply, error) {
+func (h *oauthApps) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	app, err := h.connections.App(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -152,6 +148,6 @@ func (h *oauthApps) create(ctx context.Context, tx txn.Tx, p preparedApp) (*tran
 	return response, nil
 }
 
-func (h *oauthApps) remove(ctx context.Context, in *appRequest) (*transport.Reply, error) {
+func (h *oauthApps) remove(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	return &transport.Reply{}, h.connections.DeleteApp(ctx, transport.Actor(ctx), in.ID)
 }

@@ -135,7 +135,7 @@ type manifestBody struct {
 }
 
 // getManifest returns the manifest of an integration of the workspace as it was written.
-func (h *integrations) getManifest(ctx context.Context, in *integrationRequest) (*transport.Reply, error) {
+func (h *integrations) getManifest(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	m, err := h.integrations.Manifest(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err

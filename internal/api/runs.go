@@ -123,7 +123,7 @@ type runDefinitionBody struct {
 	Settings        workflow.Settings  `json:"settings"`
 }
 
-func (h *runs) getDefinition(ctx context.Context, in *runRequest) (*transport.Reply, error) {
+func (h *runs) getDefinition(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	r, d, err := h.runs.Definition(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -134,16 +134,9 @@ func (h *runs) getDefinition(ctx context.Context, in *runRequest) (*transport.Re
 	}), nil
 }
 
-type runRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *runs) get(ctx context.Context, in *runRequest) (*transport.Reply, error) {
+func (h *runs) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	detail, err := h.runs.Get(ctx, transport.Actor(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showRun(detail)), nil
+	return transport.Respond(showRun, detail, err)
 }
 
 type retryRunRequest struct {
@@ -174,10 +167,7 @@ func (h *runs) prepareRetry(ctx context.Context, in *retryRunRequest) (p prepare
 	return p, err
 }
 
-func (h *runs) cancel(ctx context.Context, tx txn.Tx, in *runRequest) (*transport.Reply, error) {
+func (h *runs) cancel(ctx context.Context, tx txn.Tx, in *idRequest) (*transport.Reply, error) {
 	detail, err := h.runs.In(tx).Cancel(ctx, transport.Actor(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showRun(detail)), nil
+	return transport.Respond(showRun, detail, err)
 }

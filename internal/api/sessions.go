@@ -180,11 +180,7 @@ func (h *sessions) list(ctx context.Context, in *transport.Page) (*transport.Rep
 		func(p paging.Request) (paging.Page[account.Session], error) { return h.accounts.Sessions(ctx, own, p) }, show)
 }
 
-type sessionRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *sessions) end(ctx context.Context, in *sessionRequest) (*transport.Reply, error) {
+func (h *sessions) end(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	if err := h.accounts.SignOut(ctx, transport.Actor(ctx), in.ID); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,11 @@ package api
 
 import "encoding/json"
 
+// idRequest is a request about what has the id in the path.
+type idRequest struct {
+	ID string `path:"id"`
+}
+
 // showAll converts each item of a list. It never returns nil.
 func showAll[T, W any](items []T, show func(T) W) []W {
 	out := make([]W, len(items))

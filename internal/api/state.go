@@ -49,10 +49,7 @@ type stateKeyRequest struct {
 
 func (h *stateKeys) get(ctx context.Context, in *stateKeyRequest) (*transport.Reply, error) {
 	found, err := h.state.Get(ctx, transport.Actor(ctx), in.WorkflowID, in.Key)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showStateKey(found)), nil
+	return transport.Respond(showStateKey, found, err)
 }
 
 type putStateKeyRequest struct {

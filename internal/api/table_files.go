@@ -40,7 +40,7 @@ func (h *tables) importRows(ctx context.Context, tx txn.Tx, p preparedRows) (*tr
 	return transport.OK(importBody{done.Created, done.Updated}), nil
 }
 
-func (h *tables) exportRows(ctx context.Context, in *tableRequest) (*transport.Reply, error) {
+func (h *tables) exportRows(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	actor := transport.Actor(ctx)
 	t, err := h.tables.Get(ctx, actor, in.ID)
 	if err != nil {

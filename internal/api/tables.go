@@ -88,16 +88,9 @@ func (h *tables) create(ctx context.Context, tx txn.Tx, in *createTableRequest) 
 	return transport.OK(showTable(t)).WithHeader("Location", "/v1/tables/"+t.ID), nil
 }
 
-type tableRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *tables) get(ctx context.Context, in *tableRequest) (*transport.Reply, error) {
+func (h *tables) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	t, err := h.tables.Get(ctx, transport.Actor(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showTable(t)), nil
+	return transport.Respond(showTable, t, err)
 }
 
 type updateTableRequest struct {
@@ -129,10 +122,7 @@ func (h *tables) update(ctx context.Context, in *updateTableRequest) (*transport
 		patch.Columns[name] = &table.ColumnPatch{Name: body.Name, Type: (*table.Type)(body.Type), Required: body.Required, Indexed: body.Indexed}
 	}
 	t, err := h.tables.Update(ctx, transport.Actor(ctx), in.ID, patch)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showTable(t)), nil
+	return transport.Respond(showTable, t, err)
 }
 
 // columnError moves the first problem of a column to its place in the body.
@@ -144,7 +134,7 @@ func columnError(name string, err error) error {
 	return fault.Field(jsonpointer.Of("columns", name)+problems[0].Pointer, "%s", problems[0].Message)
 }
 
-func (h *tables) remove(ctx context.Context, in *tableRequest) (*transport.Reply, error) {
+func (h *tables) remove(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	return &transport.Reply{}, h.tables.Delete(ctx, transport.Actor(ctx), in.ID)
 }
 
@@ -227,10 +217,7 @@ type rowRequest struct {
 
 func (h *tables) getRow(ctx context.Context, in *rowRequest) (*transport.Reply, error) {
 	row, err := h.tables.Row(ctx, transport.Actor(ctx), in.ID, in.RowID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showRow(row)), nil
+	return transport.Respond(showRow, row, err)
 }
 
 type updateRowRequest struct {
@@ -242,10 +229,7 @@ type updateRowRequest struct {
 
 func (h *tables) updateRow(ctx context.Context, in *updateRowRequest) (*transport.Reply, error) {
 	row, err := h.tables.UpdateRow(ctx, transport.Actor(ctx), in.ID, in.RowID, in.Body.Values)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showRow(row)), nil
+	return transport.Respond(showRow, row, err)
 }
 
 func (h *tables) removeRow(ctx context.Context, in *rowRequest) (*transport.Reply, error) {

@@ -84,16 +84,9 @@ func (h *webhooks) list(ctx context.Context, in *transport.Page) (*transport.Rep
 		showWebhook)
 }
 
-type webhookRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *webhooks) get(ctx context.Context, in *webhookRequest) (*transport.Reply, error) {
+func (h *webhooks) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	w, err := h.webhooks.Get(ctx, transport.Actor(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showWebhook(w)), nil
+	return transport.Respond(showWebhook, w, err)
 }
 
 type updateWebhookRequest struct {
@@ -115,13 +108,10 @@ func (h *webhooks) update(ctx context.Context, in *updateWebhookRequest) (*trans
 		patch.WorkflowID = &in.Body.WorkflowID.Value
 	}
 	w, err := h.webhooks.Update(ctx, transport.Actor(ctx), in.ID, patch)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showWebhook(w)), nil
+	return transport.Respond(showWebhook, w, err)
 }
 
-func (h *webhooks) rotateSecret(ctx context.Context, tx txn.Tx, in *webhookRequest) (*transport.Reply, error) {
+func (h *webhooks) rotateSecret(ctx context.Context, tx txn.Tx, in *idRequest) (*transport.Reply, error) {
 	w, secret, err := h.webhooks.In(tx).RotateSecret(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -129,6 +119,6 @@ func (h *webhooks) rotateSecret(ctx context.Context, tx txn.Tx, in *webhookReque
 	return transport.OK(createdWebhookBody{showWebhook(w), secret}), nil
 }
 
-func (h *webhooks) remove(ctx context.Context, in *webhookRequest) (*transport.Reply, error) {
+func (h *webhooks) remove(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	return &transport.Reply{}, h.webhooks.Delete(ctx, transport.Actor(ctx), in.ID)
 }

@@ -69,16 +69,9 @@ func (h *workspaces) list(ctx context.Context, in *transport.Page) (*transport.R
 		showWorkspace)
 }
 
-type workspaceRequest struct {
-	ID string `path:"id"`
-}
-
-func (h *workspaces) get(ctx context.Context, in *workspaceRequest) (*transport.Reply, error) {
+func (h *workspaces) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	w, err := h.auth.GetWorkspace(ctx, transport.Actor(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showWorkspace(w)), nil
+	return transport.Respond(showWorkspace, w, err)
 }
 
 type updateWorkspaceRequest struct {
@@ -92,8 +85,5 @@ type updateWorkspaceRequest struct {
 
 func (h *workspaces) update(ctx context.Context, in *updateWorkspaceRequest) (*transport.Reply, error) {
 	w, err := h.auth.UpdateWorkspace(ctx, transport.Actor(ctx), in.ID, auth.WorkspacePatch(in.Body))
-	if err != nil {
-		return nil, err
-	}
-	return transport.OK(showWorkspace(w)), nil
+	return transport.Respond(showWorkspace, w, err)
 }

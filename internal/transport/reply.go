@@ -31,6 +31,14 @@ type Reply struct {
 // OK responds with a body and the status of the route.
 func OK(body any) *Reply { return &Reply{Body: body} }
 
+// Respond responds with a value as clients see it, unless reading it has failed.
+func Respond[T, W any](show func(T) W, value T, err error) (*Reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	return OK(show(value)), nil
+}
+
 // WithHeader sets a header of the response.
 func (r *Reply) WithHeader(name, value string) *Reply {
 	if r.header == nil {
