@@ -47,7 +47,7 @@ type Services struct {
 	Hooks         *hooks.Hooks
 	Webhooks      *webhook.Service
 	Secrets       *secret.Service
-	Connections   *connection.Service
+	Connections   connection.Services
 	Integrations  *ownintegration.Service
 	Lists         *operation.Lists
 	Tables        *table.Service
@@ -135,7 +135,7 @@ func newHandlers(s Services, o Options) *handlers {
 	h := &handlers{
 		actions:       actions{s.Actions, s.Workflows, o.Cursors},
 		auditLog:      auditLog{s.Audit, o.Cursors},
-		connections:   connections{s.Connections, s.Lists, o.Cursors},
+		connections:   connections{s.Connections.Connections, s.Connections.Tester, s.Lists, o.Cursors},
 		decisionLinks: decisionLinks{s.Links, newDecisionPage()},
 		documents:     documents{s.Workflows},
 		events:        events{s.Events, s.Workflows, o.Cursors},
@@ -145,7 +145,7 @@ func newHandlers(s Services, o Options) *handlers {
 		keys:          keys{s.Auth, o.Cursors},
 		members:       members{s.Accounts, o.PublicURL, o.Cursors},
 		nodes:         nodes{s.Nodes, o.Cursors},
-		oauthApps:     oauthApps{s.Connections, s.Subscriptions, o.PublicURL, o.Cursors},
+		oauthApps:     oauthApps{s.Connections.Apps, s.Subscriptions, o.PublicURL, o.Cursors},
 		previews:      previews{s.Previews, s.StepTester, s.Workflows},
 		runs:          runs{s.Runs, s.Workflows, s.Links, starts, o.Cursors},
 		searches:      searches{s.Workflows, s.Runs},
@@ -164,7 +164,7 @@ func newHandlers(s Services, o Options) *handlers {
 		workflows:     workflows{s.Workflows, o.Cursors},
 		workspaces:    workspaces{s.Auth, o.Cursors},
 	}
-	h.consents = consents{&h.connections, o.PublicURL}
+	h.consents = consents{s.Connections.Consents, &h.connections, o.PublicURL}
 	h.welcome = welcome{s.Accounts, &h.sessions, o.OIDC != nil}
 	h.providerSignIns = providerSignIns{s.Accounts, &h.sessions, o.OIDC, o.OIDCRole, o.PublicURL, o.Log}
 	return h

@@ -16,6 +16,7 @@ import (
 // connections serves connections.
 type connections struct {
 	connections *connection.Service
+	tester      *connection.Tester
 	lists       *operation.Lists
 	cursors     *paging.Codec
 }
@@ -208,7 +209,7 @@ type connectionTestBody struct {
 
 // test responds with 200 also if the test fails: that is its result.
 func (h *connections) test(ctx context.Context, in *idRequest) (*transport.Reply, error) {
-	result, err := h.connections.Test(ctx, transport.Actor(ctx), in.ID)
+	result, err := h.tester.Test(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,14 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
 // consents serves the consents of people to connections.
 type consents struct {
+	consents    *connection.Consents
 	connections *connections
 	publicURL   func() string
 }
@@ -35,7 +37,7 @@ func (h *consents) connect(ctx context.Context, in *newConnectionRequest) (*tran
 	if err := h.checkHost(ctx); err != nil {
 		return nil, err
 	}
-	address, err := h.connections.connections.Connect(ctx, transport.Actor(ctx), wanted, redirectURL(h.publicURL))
+	address, err := h.consents.Connect(ctx, transport.Actor(ctx), wanted, redirectURL(h.publicURL))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func (h *consents) reconnect(ctx context.Context, in *reconnectRequest) (*transp
 	if err := h.checkHost(ctx); err != nil {
 		return nil, err
 	}
-	address, err := h.connections.connections.Reconnect(ctx, transport.Actor(ctx), in.ID, redirectURL(h.publicURL), in.Body.Hosts)
+	address, err := h.consents.Reconnect(ctx, transport.Actor(ctx), in.ID, redirectURL(h.publicURL), in.Body.Hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ type consentCallbackRequest struct {
 // finish completes a consent and sends the browser back to the dashboard, where
 // the person confirms it if they used another account than before.
 func (h *consents) finish(ctx context.Context, in *consentCallbackRequest) (*transport.Reply, error) {
-	done, err := h.connections.connections.Complete(ctx, transport.Actor(ctx), in.Query)
+	done, err := h.consents.Complete(ctx, transport.Actor(ctx), in.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (h *consents) confirm(ctx context.Context, in *confirmConsentRequest) (*tra
 	if err := required(member{"/state", in.Body.State}); err != nil {
 		return nil, err
 	}
-	c, err := h.connections.connections.Confirm(ctx, transport.Actor(ctx), *in.Body.State)
+	c, err := h.consents.Confirm(ctx, transport.Actor(ctx), *in.Body.State)
 	if err != nil {
 		return nil, err
 	}

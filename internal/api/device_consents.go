@@ -30,7 +30,7 @@ func (h *consents) connectDevice(ctx context.Context, in *newConnectionRequest) 
 	if err != nil {
 		return nil, err
 	}
-	begun, err := h.connections.connections.ConnectDevice(ctx, transport.Actor(ctx), wanted)
+	begun, err := h.consents.ConnectDevice(ctx, transport.Actor(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (h *consents) connectDevice(ctx context.Context, in *newConnectionRequest) 
 
 // reconnectDevice begins to renew such a consent.
 func (h *consents) reconnectDevice(ctx context.Context, in *idRequest) (*transport.Reply, error) {
-	begun, err := h.connections.connections.ReconnectDevice(ctx, transport.Actor(ctx), in.ID)
+	begun, err := h.consents.ReconnectDevice(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (h *consents) pollDevice(ctx context.Context, in *confirmConsentRequest) (*
 	if err := required(member{"/state", in.Body.State}); err != nil {
 		return nil, err
 	}
-	outcome, err := h.connections.connections.PollDevice(ctx, transport.Actor(ctx), *in.Body.State)
+	outcome, err := h.consents.PollDevice(ctx, transport.Actor(ctx), *in.Body.State)
 	if err != nil {
 		return nil, err
 	}

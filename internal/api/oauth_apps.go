@@ -16,7 +16,7 @@ import (
 
 // oauthApps serves the OAuth apps of a workspace.
 type oauthApps struct {
-	connections   *connection.Service
+	apps          *connection.Apps
 	subscriptions *subscription.Service
 	publicURL     func() string
 	cursors       *paging.Codec
@@ -65,7 +65,7 @@ func (h *oauthApps) showWithHooks(ctx context.Context, a connection.App, hooks [
 func (h *oauthApps) list(ctx context.Context, in *transport.Page) (*transport.Reply, error) {
 	return transport.Paginate(ctx, h.cursors, *in, []string{"oauth_apps"},
 		func(p paging.Request) (shown paging.Page[appBody], err error) {
-			found, err := h.connections.Apps(ctx, transport.Actor(ctx), p)
+			found, err := h.apps.List(ctx, transport.Actor(ctx), p)
 			if err != nil {
 				return shown, err
 			}
@@ -83,7 +83,7 @@ func (h *oauthApps) list(ctx context.Context, in *transport.Page) (*transport.Re
 }
 
 func (h *oauthApps) get(ctx context.Context, in *idRequest) (*transport.Reply, error) {
-	app, err := h.connections.App(ctx, transport.Actor(ctx), in.ID)
+	app, err := h.apps.Get(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (h *oauthApps) prepareCreate(ctx context.Context, in *createAppRequest) (p 
 	case body.ClientSecret == nil:
 		return p, fault.Field("/client_secret", "is required")
 	}
-	p.app, err = h.connections.PrepareApp(ctx, transport.Actor(ctx), connection.NewApp{
+	p.app, err = h.apps.Prepare(ctx, transport.Actor(ctx), connection.NewApp{
 		Integration: *body.Integration, Auth: body.Auth, ClientID: *body.ClientID, ClientSecret: *body.ClientSecret, Fields: body.Fields, Shared: body.Shared,
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func (h *oauthApps) prepareCreate(ctx context.Context, in *createAppRequest) (p 
 
 // create responds with 200 if it replaced the app for the same service.
 func (h *oauthApps) create(ctx context.Context, tx txn.Tx, p preparedApp) (*transport.Reply, error) {
-	app, isNew, err := h.connections.In(tx).PutApp(ctx, transport.Actor(ctx), p.app)
+	app, isNew, err := h.apps.In(tx).Put(ctx, transport.Actor(ctx), p.app)
 	if err != nil {
 		return nil, err
 	}
@@ -149,5 +149,5 @@ func (h *oauthApps) create(ctx context.Context, tx txn.Tx, p preparedApp) (*tran
 }
 
 func (h *oauthApps) remove(ctx context.Context, in *idRequest) (*transport.Reply, error) {
-	return &transport.Reply{}, h.connections.DeleteApp(ctx, transport.Actor(ctx), in.ID)
+	return &transport.Reply{}, h.apps.Delete(ctx, transport.Actor(ctx), in.ID)
 }

@@ -43,7 +43,7 @@ type housekeeper struct {
 
 	usage       *usage.Service
 	inbox       *trigger.Inbox
-	connections *connection.Service
+	connections connection.Services
 	files       *file.Service
 }
 
@@ -74,7 +74,7 @@ func (h *housekeeper) flush(ctx context.Context) {
 	if err := h.data.auth.FlushLastUsed(ctx); err != nil {
 		h.log.Warn("cannot save when API keys were last used", "error", err)
 	}
-	if err := h.connections.Flush(ctx); err != nil {
+	if err := h.connections.Opener.Flush(ctx); err != nil {
 		h.log.Warn("cannot save when connections were last used", "error", err)
 	}
 	if err := h.data.accounts.FlushLastUsed(ctx); err != nil {
@@ -92,7 +92,7 @@ func (h *housekeeper) checkConsents(ctx context.Context) error {
 		if !h.leads(ctx, "housekeeping") {
 			continue
 		}
-		if err := h.connections.CheckEnding(ctx); err != nil {
+		if err := h.connections.Renewer.CheckEnding(ctx); err != nil {
 			h.log.Warn("cannot check which connections end soon", "error", err)
 		}
 	}

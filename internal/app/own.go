@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/operation"
 	"github.com/stepmill/stepmill/internal/ownintegration"
@@ -25,10 +24,9 @@ type ownSource struct {
 	types   *workflow.TriggerTypes
 }
 
-// useOwnIntegrations lets connections, steps and triggers use what workspaces have
+// useOwnIntegrations lets steps and triggers use what workspaces have
 // described themselves.
-func useOwnIntegrations(source ownSource, connections *connection.Service, programs *workflow.Programs, workflows *workflow.Service) *ownintegration.Service {
-	connections.UseOwn(source.integrations)
+func useOwnIntegrations(source ownSource, programs *workflow.Programs, workflows *workflow.Service) *ownintegration.Service {
 	source.operations.UseOwn(source.integrations)
 	programs.UseOwn(source)
 	workflows.UseOwn(source)

@@ -54,7 +54,7 @@ const renewalPatience = 10 * time.Second
 func (s *Server) awaitRenewals(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewalPatience)
 	defer cancel()
-	s.housekeeper.connections.AwaitRenewals(ctx)
+	s.housekeeper.connections.Shutdown(ctx)
 }
 
 // close releases the resources that NewServer acquired, the data last. Parts that

@@ -185,7 +185,8 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		return err
 	}
 	secrets := secret.NewService(st.Secrets, v)
-	connections, err := s.newConnections()
+	integrations := ownintegration.NewService(st.OwnIntegrations)
+	connections, err := s.newConnections(integrations)
 	if err != nil {
 		return err
 	}
@@ -202,14 +203,14 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.runs = run.NewService(st.Runs, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
 	s.runner.runs.QueuedInMemory(s.runner.dispatch.Queued)
 	s.runner.runs.AdmitStarts(s.disk.admitRun)
-	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st.Leases, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Files: s.files, HoldsLease: s.topology.HoldsLease, Log: s.log})
+	s.runner.engine = engine.New(engine.Config{Node: s.node, Store: st.Leases, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections.Opener, Vault: v, Files: s.files, HoldsLease: s.topology.HoldsLease, Log: s.log})
 	s.runner.sender = webhook.NewSender(s.topology.Outbox(), s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st.Workflows, actions, types.Format(), nameSource{secrets, st.Connections}, trigger.NewArming(types, v))
 	s.data.db.checkNodes(workflows)
-	own := useOwnIntegrations(ownSource{ownintegration.NewService(st.OwnIntegrations), st, operations, actions, types.Format()}, connections, programs, workflows)
-	s.runner.firers = types.Firers(trigger.Deps{Store: st.Triggers, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
+	own := useOwnIntegrations(ownSource{integrations, st, operations, actions, types.Format()}, programs, workflows)
+	s.runner.firers = types.Firers(trigger.Deps{Store: st.Triggers, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections.Opener, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
-		Store: st.Subscriptions, Vault: v, Operations: operations, Connections: connections, Apps: connections, Programs: programs, Triggers: st.Triggers, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
+		Store: st.Subscriptions, Vault: v, Operations: operations, Connections: connections.Opener, Apps: connections.Apps, Programs: programs, Triggers: st.Triggers, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
 	}
 	serviceCalls := subscription.NewCalls(st.Subscriptions, subscriptions, s.runner.runs, s.housekeeper.inbox)
 	s.runner.subscriptions, s.runner.appCalls = subscription.NewReconciler(subscriptions), subscription.NewFanout(serviceCalls, s.log)
@@ -226,7 +227,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Webhooks:    webhook.NewService(st.Webhooks, v, policy),
 		Secrets:     secrets,
 		Connections: connections, Integrations: own,
-		Lists:  operation.NewLists(operations, connections),
+		Lists:  operation.NewLists(operations, connections.Opener),
 		Tables: table.NewService(st.Tables), State: state.NewService(st.State), Files: s.files,
 		Previews:    previews,
 		StepTester:  run.NewStepTester(previews, programs, s.runner.engine),
@@ -275,21 +276,23 @@ func (s *Server) triggerTypes(operations *operation.Actions) (types *trigger.Typ
 	return s.runner.triggers, err
 }
 
-// newConnections builds the service of connections, with the integrations that are
-// part of the product.
-func (s *Server) newConnections() (*connection.Service, error) {
-	integrations, err := integration.Builtin()
+// newConnections builds the services on connections, with the integrations that are part
+// of the product and those that workspaces have described themselves.
+func (s *Server) newConnections(own *ownintegration.Service) (connection.Services, error) {
+	builtin, err := integration.Builtin()
 	if err != nil {
-		return nil, err
+		return connection.Services{}, err
 	}
-	connections := connection.NewService(s.data.store.Connections, s.data.vault, s.runner.egress, integrations, s.node, s.log)
+	connections := connection.NewServices(connection.Deps{
+		Store: s.data.store.Connections, Vault: s.data.vault, Client: s.runner.egress, Catalog: builtin, Own: own, Node: s.node, Log: s.log,
+	})
 	if file := s.config.OAuthAppsFile; file != "" {
 		apps, err := os.ReadFile(file)
 		if err == nil {
-			err = connections.AddFileApps(apps)
+			err = connections.Apps.AddFromFile(apps)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--oauth-apps-file: %w", err)
+			return connection.Services{}, fmt.Errorf("--oauth-apps-file: %w", err)
 		}
 	}
 	return connections, nil

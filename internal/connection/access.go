@@ -107,7 +107,7 @@ func (s *Service) setAccess(ctx context.Context, c *Connection, access *Access, 
 		return fault.Field("/members", "must have at most %d entries", MaxMembers)
 	}
 	for i, id := range members {
-		isMember, err := s.store.IsMember(ctx, c.WorkspaceID, id)
+		isMember, err := s.repo.store.IsMember(ctx, c.WorkspaceID, id)
 		if err != nil {
 			return err
 		}

@@ -142,9 +142,9 @@ func TestRename(t *testing.T) {
 	_, err = in.Create(ctx, in.owner, bearer("shop", nil))
 	faulttest.Want(t, err, fault.ConnectionExists)
 	in.wantMasked(in.node("node_2"), []string{"shop"}, "a token")
-	in.wantMasked(in.Service, []string{"store"}, "a token")
+	in.wantMasked(in.parts, []string{"store"}, "a token")
 	if err := in.Delete(ctx, in.owner, c.ID); err != nil {
 		t.Fatal(err)
 	}
-	in.wantMasked(in.Service, []string{"store"}, "a token")
+	in.wantMasked(in.parts, []string{"store"}, "a token")
 }

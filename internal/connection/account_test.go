@@ -29,7 +29,7 @@ func TestReconnectAsAnotherAccount(t *testing.T) {
 	t.Parallel()
 	in, person := newInstallation(t), &signedIn{"ada"}
 	in.client = person
-	in.Service = in.node("node_1")
+	in.parts = in.node("node_1")
 	ctx := t.Context()
 	if _, _, err := in.PutApp(ctx, in.owner, connection.NewApp{Integration: "github", ClientID: "client", ClientSecret: "s3cret"}); err != nil {
 		t.Fatal(err)

@@ -15,9 +15,24 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
 )
+
+// Apps are the OAuth apps of workspaces, and those of the operator, which all workspaces
+// can use.
+type Apps struct {
+	repo     *repository
+	fileApps map[appKey]InstalledApp // of the operator
+}
+
+// In returns the apps as part of a transaction.
+func (a *Apps) In(tx txn.Tx) *Apps {
+	bound := *a
+	bound.repo = a.repo.in(tx)
+	return &bound
+}
 
 // App is an OAuth app: the registration of this installation at a service, without its
 // secrets. People consent to what the app asks for.
@@ -84,9 +99,9 @@ type NewApp struct {
 	Shared       bool
 }
 
-// PrepareApp prepares an OAuth app.
-func (s *Service) PrepareApp(ctx context.Context, actor auth.Actor, in NewApp) (SealedApp, error) {
-	service, err := s.integration(ctx, actor.Workspace.ID, in.Integration)
+// Prepare prepares an OAuth app.
+func (a *Apps) Prepare(ctx context.Context, actor auth.Actor, in NewApp) (SealedApp, error) {
+	service, err := a.repo.integrations.find(ctx, actor.Workspace.ID, in.Integration)
 	if err != nil {
 		return SealedApp{}, err
 	}
@@ -122,15 +137,15 @@ func (s *Service) PrepareApp(ctx context.Context, actor auth.Actor, in NewApp) (
 	if err != nil {
 		return SealedApp{}, err
 	}
-	sealed, err := s.vault.Seal(ctx, appRef(app), plain)
+	sealed, err := a.repo.vault.Seal(ctx, appRef(app), plain)
 	return SealedApp{app, sealed}, err
 }
 
-// PutApp creates a prepared OAuth app, or replaces the one for the same service. Connections
+// Put creates a prepared OAuth app, or replaces the one for the same service. Connections
 // that exist keep the app that they were made with until they are reconnected.
-func (s *Service) PutApp(ctx context.Context, actor auth.Actor, app SealedApp) (stored App, isNew bool, err error) {
+func (a *Apps) Put(ctx context.Context, actor auth.Actor, app SealedApp) (stored App, isNew bool, err error) {
 	details := map[string]any{"integration": app.Integration}
-	return s.apps.PutApp(ctx, app,
+	return a.repo.store.PutApp(ctx, app,
 		actor.AuditEntry("oauth_app.created", "oauth_app", app.ID, details), actor.AuditEntry("oauth_app.updated", "oauth_app", app.ID, details))
 }
 
@@ -170,27 +185,27 @@ func consentWay(service *integration.Integration, id string) (*integration.Auth,
 	return nil, fault.Field("/auth", "must be one of %s", strings.Join(ways, ", "))
 }
 
-// Apps lists the OAuth apps of a workspace.
-func (s *Service) Apps(ctx context.Context, actor auth.Actor, page paging.Request) (paging.Page[App], error) {
-	return s.apps.Apps(ctx, actor.Workspace.ID, page)
+// List lists the OAuth apps of a workspace.
+func (a *Apps) List(ctx context.Context, actor auth.Actor, page paging.Request) (paging.Page[App], error) {
+	return a.repo.store.Apps(ctx, actor.Workspace.ID, page)
 }
 
-// App reads one OAuth app.
-func (s *Service) App(ctx context.Context, actor auth.Actor, id string) (App, error) {
+// Get reads one OAuth app.
+func (a *Apps) Get(ctx context.Context, actor auth.Actor, id string) (App, error) {
 	if !uid.Valid(uid.OAuthApp, id) {
 		return App{}, appNotFound(id)
 	}
-	app, err := s.apps.App(ctx, actor.Workspace.ID, id)
+	app, err := a.repo.store.App(ctx, actor.Workspace.ID, id)
 	return fault.Found(app, err, appNotFound, id)
 }
 
-// DeleteApp deletes an OAuth app. Connections keep the app that they were made with.
-func (s *Service) DeleteApp(ctx context.Context, actor auth.Actor, id string) error {
-	app, err := s.App(ctx, actor, id)
+// Delete deletes an OAuth app. Connections keep the app that they were made with.
+func (a *Apps) Delete(ctx context.Context, actor auth.Actor, id string) error {
+	app, err := a.Get(ctx, actor, id)
 	if err != nil {
 		return err
 	}
-	deleted, err := s.apps.DeleteApp(ctx, actor.Workspace.ID, id,
+	deleted, err := a.repo.store.DeleteApp(ctx, actor.Workspace.ID, id,
 		actor.AuditEntry("oauth_app.deleted", "oauth_app", id, map[string]any{"integration": app.Integration}))
 	if err == nil && !deleted {
 		err = appNotFound(id)
@@ -203,14 +218,14 @@ func appNotFound(id string) error {
 }
 
 // clientFor returns the OAuth app that a connection is made with, and records it there.
-func (s *Service) clientFor(ctx context.Context, c *opened) (oauthClient, error) {
+func (a *Apps) clientFor(ctx context.Context, c *opened) (oauthClient, error) {
 	if c.Integration == "" { // a custom connection has its own
 		return c.client(), nil
 	}
 	if err := checkAppHost(c); err != nil {
 		return oauthClient{}, err
 	}
-	app, err := s.appFor(ctx, c.WorkspaceID, appKey{c.Integration, c.Auth})
+	app, err := a.appFor(ctx, c.WorkspaceID, appKey{c.Integration, c.Auth})
 	switch {
 	case err != nil:
 		return oauthClient{}, err
@@ -240,9 +255,9 @@ func checkAppHost(c *opened) error {
 // appKey identifies the service that an app is for.
 type appKey struct{ integration, auth string }
 
-// AddFileApps adds the OAuth apps of the operator's file. They are used where neither
+// AddFromFile adds the OAuth apps of the operator's file. They are used where neither
 // the workspace nor the installation has one.
-func (s *Service) AddFileApps(text []byte) error {
+func (a *Apps) AddFromFile(text []byte) error {
 	var entries []struct {
 		Integration  string            `json:"integration"`
 		Auth         string            `json:"auth"`
@@ -255,9 +270,9 @@ func (s *Service) AddFileApps(text []byte) error {
 	}
 	apps := map[appKey]InstalledApp{}
 	for i, entry := range entries {
-		service, ok := s.integrations.Find(entry.Integration)
+		service, ok := a.repo.integrations.catalog.Find(entry.Integration)
 		if !ok {
-			return fmt.Errorf("entry %d: there is no integration %q%s", i+1, entry.Integration, s.integrations.Hint(entry.Integration))
+			return fmt.Errorf("entry %d: there is no integration %q%s", i+1, entry.Integration, a.repo.integrations.catalog.Hint(entry.Integration))
 		}
 		way, err := consentWay(service, entry.Auth)
 		if err != nil {
@@ -276,6 +291,6 @@ func (s *Service) AddFileApps(text []byte) error {
 			secrets: appSecrets{ClientSecret: entry.ClientSecret, Fields: secret},
 		}
 	}
-	s.fileApps = apps
+	a.fileApps = apps
 	return nil
 }

@@ -2,7 +2,6 @@ package connection_test
 
 import (
 	"bytes"
-	"log/slog"
 	"maps"
 	"net/url"
 	"strings"
@@ -34,7 +33,7 @@ func TestAppOfConsent(t *testing.T) {
 	}
 	_, err := in.Connect(t.Context(), in.owner, connection.New{Name: "team", Integration: "slack", Auth: "oauth2"}, redirect)
 	faulttest.Want(t, err, fault.OAuthAppMissing)
-	if err := in.AddFileApps([]byte(`[{"integration": "slack", "client_id": "of the file", "client_secret": "s3cret", "fields": {"signing_secret": "s3cret"}}]`)); err != nil {
+	if err := in.Apps.AddFromFile([]byte(`[{"integration": "slack", "client_id": "of the file", "client_secret": "s3cret", "fields": {"signing_secret": "s3cret"}}]`)); err != nil {
 		t.Fatal(err)
 	}
 	if got := client(); got != "of the file" {
@@ -47,7 +46,7 @@ func TestAppOfConsent(t *testing.T) {
 	if got := client(); got != "of the workspace" {
 		t.Errorf("the app is that %s", got)
 	}
-	if err := in.DeleteApp(t.Context(), in.owner, app.ID); err != nil {
+	if err := in.Apps.Delete(t.Context(), in.owner, app.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := client(); got != "of the file" {
@@ -80,9 +79,9 @@ connection:
 	if err != nil {
 		t.Fatal(err)
 	}
-	shops := connection.NewService(in.store.Connections, in.vault, in.client, catalog, "node_1", slog.New(slog.DiscardHandler))
+	shops := in.assemble(in.client, catalog, "node_1")
 	put := func(fields map[string]string) (connection.App, error) {
-		app, _, err := putApp(t.Context(), shops, in.owner, connection.NewApp{Integration: "shop", ClientID: "c", ClientSecret: "s3cret", Fields: fields})
+		app, _, err := putApp(t.Context(), shops.Apps, in.owner, connection.NewApp{Integration: "shop", ClientID: "c", ClientSecret: "s3cret", Fields: fields})
 		return app, err
 	}
 	_, err = put(map[string]string{"signing_secret": "s3cret-too", "other": "x"})
@@ -112,7 +111,7 @@ func TestUnusableFileApps(t *testing.T) {
 		"a short secret":                 {`[{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "fields": {"signing_secret": "abc"}}]`, "entry 1: fields/signing_secret must have at least 4 characters"},
 		"no secret":                      {`[{"integration": "slack", "client_id": "c"}]`, "client_secret"},
 	} {
-		if err := in.AddFileApps([]byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
+		if err := in.Apps.AddFromFile([]byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -61,7 +61,7 @@ func TestSignedConsent(t *testing.T) {
 	}
 	for range 2 {
 		s.ExpireAll()
-		if err := in.call(in.Service, s, "shop"); err != nil {
+		if err := in.call(in.parts, s, "shop"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestSignedClientCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := in.call(in.Service, s, "shop"); err != nil {
+		if err := in.call(in.parts, s, "shop"); err != nil {
 			t.Fatal(err)
 		}
 		s.ExpireAll()
@@ -139,7 +139,7 @@ func TestSignedClientFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Set(func(now *oauthserver.Settings) { now.Fails, now.Echoes = "invalid_client", true })
-	err = in.call(in.Service, s, "a")
+	err = in.call(in.parts, s, "a")
 	if text := fmt.Sprint(err); !strings.Contains(text, "the service knows the public key") || strings.Contains(text, s.Form("client_credentials").Get("client_assertion")) {
 		t.Error(err)
 	}
@@ -172,7 +172,7 @@ func TestKeyIsNotUsedElsewhere(t *testing.T) {
 		t.Errorf("%+v, %v", now, err)
 	}
 	s.Set(func(now *oauthserver.Settings) { now.Key = nil })
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }

@@ -37,7 +37,18 @@ type installation struct {
 	client connection.Client
 	owner  auth.Actor
 	log    bytes.Buffer
+	*parts
+}
+
+// parts are the services of a node, with the methods of all but Apps, whose names are those
+// of Service.
+type parts struct {
+	connection.Services
 	*connection.Service
+	*connection.Consents
+	*connection.Opener
+	*connection.Renewer
+	*connection.Tester
 }
 
 func newInstallation(t *testing.T) *installation {
@@ -59,13 +70,13 @@ func newInstallation(t *testing.T) *installation {
 	client := egress.New(egress.Config{Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
 	t.Cleanup(client.Close)
 	in.client = client
-	in.Service = in.node("node_1")
+	in.parts = in.node("node_1")
 	return in
 }
 
 // Create prepares and creates a connection.
 func (in *installation) Create(ctx context.Context, actor auth.Actor, wanted connection.New) (connection.Connection, error) {
-	return create(ctx, in.Service, actor, wanted)
+	return create(ctx, in.Connections, actor, wanted)
 }
 
 func create(ctx context.Context, s *connection.Service, actor auth.Actor, wanted connection.New) (connection.Connection, error) {
@@ -78,24 +89,32 @@ func create(ctx context.Context, s *connection.Service, actor auth.Actor, wanted
 
 // PutApp prepares and creates or replaces an OAuth app.
 func (in *installation) PutApp(ctx context.Context, actor auth.Actor, wanted connection.NewApp) (connection.App, bool, error) {
-	return putApp(ctx, in.Service, actor, wanted)
+	return putApp(ctx, in.Apps, actor, wanted)
 }
 
-func putApp(ctx context.Context, s *connection.Service, actor auth.Actor, wanted connection.NewApp) (connection.App, bool, error) {
-	prepared, err := s.PrepareApp(ctx, actor, wanted)
+func putApp(ctx context.Context, apps *connection.Apps, actor auth.Actor, wanted connection.NewApp) (connection.App, bool, error) {
+	prepared, err := apps.Prepare(ctx, actor, wanted)
 	if err != nil {
 		return connection.App{}, false, err
 	}
-	return s.PutApp(ctx, actor, prepared)
+	return apps.Put(ctx, actor, prepared)
 }
 
-func (in *installation) node(id string) *connection.Service {
+func (in *installation) node(id string) *parts {
 	in.t.Helper()
 	catalog, err := integration.Builtin()
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	return connection.NewService(in.store.Connections, in.vault, in.client, catalog, id, slog.New(slog.NewTextHandler(&in.log, nil)))
+	return in.assemble(in.client, catalog, id)
+}
+
+// assemble returns the services of a node with other integrations, or with another client.
+func (in *installation) assemble(client connection.Client, catalog *integration.Catalog, id string) *parts {
+	s := connection.NewServices(connection.Deps{
+		Store: in.store.Connections, Vault: in.vault, Client: client, Catalog: catalog, Node: id, Log: slog.New(slog.NewTextHandler(&in.log, nil)),
+	})
+	return &parts{s, s.Connections, s.Consents, s.Opener, s.Renewer, s.Tester}
 }
 
 // definition is a custom connection to a test server.
@@ -121,7 +140,7 @@ func (in *installation) connect(s *oauthserver.Server, name string) connection.C
 }
 
 // call requests the resource of a test server with a connection.
-func (in *installation) call(node *connection.Service, s *oauthserver.Server, name string) error {
+func (in *installation) call(node *parts, s *oauthserver.Server, name string) error {
 	return node.Use(in.t.Context(), in.owner.Workspace.ID, name, time.Minute, func(ctx context.Context, c action.Connection) error {
 		resp, err := in.client.Do(ctx, egress.Request{URL: s.URL + "/resource", Credential: c.Credential, Workspace: in.owner.Workspace.ID})
 		switch {
@@ -143,7 +162,7 @@ func TestConsent(t *testing.T) {
 	if c.Status != connection.Connected || c.ExpiresAt == nil {
 		t.Errorf("%+v", c)
 	}
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }
@@ -180,7 +199,7 @@ func TestTokenIsRenewedOnceOnAllNodes(t *testing.T) {
 	in.connect(s, "shop")
 	s.Set(func(now *oauthserver.Settings) { now.Delay = 300 * time.Millisecond })
 	s.ExpireAll()
-	nodes := []*connection.Service{in.Service, in.node("node_1"), in.node("node_1")}
+	nodes := []*parts{in.parts, in.node("node_1"), in.node("node_1")}
 	var calls sync.WaitGroup
 	for i := range 64 {
 		calls.Go(func() {
@@ -202,7 +221,7 @@ func TestRevokedTokenBreaksTheConnection(t *testing.T) {
 	s.RevokeAll()
 	broken := func() {
 		t.Helper()
-		if _, ok := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !ok {
+		if _, ok := errors.AsType[*connection.BrokenError](in.call(in.parts, s, "shop")); !ok {
 			t.Error("the connection is not broken")
 		}
 	}
@@ -218,7 +237,7 @@ func TestRevokedTokenBreaksTheConnection(t *testing.T) {
 	if _, err := in.Complete(t.Context(), in.owner, s.Consent(t, address)); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }
@@ -234,7 +253,7 @@ func TestClientCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if err := in.call(in.Service, s, "shop"); err != nil {
+		if err := in.call(in.parts, s, "shop"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -257,7 +276,7 @@ func TestRejectedStaticKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = in.call(in.Service, s, "shop")
+	err = in.call(in.parts, s, "shop")
 	if failure, ok := errors.AsType[*action.Failure](err); !ok || failure.Code != "http_error" {
 		t.Errorf("%v", err)
 	}
@@ -274,7 +293,7 @@ func TestTestRepairsConnection(t *testing.T) {
 	c := in.connect(s, "shop")
 	s.ExpireAll()
 	s.Set(func(now *oauthserver.Settings) { now.Fails = "invalid_grant" })
-	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.parts, s, "shop")); !broken {
 		t.Fatal("the connection works")
 	}
 	if result, err := in.Test(t.Context(), in.owner, c.ID); err != nil || result.Problem == "" || s.Requests("refresh_token") != 2 {
@@ -285,7 +304,7 @@ func TestTestRepairsConnection(t *testing.T) {
 	if err != nil || result.Problem != "" || result.Connection.Status != connection.Connected {
 		t.Errorf("%+v, %v", result, err)
 	}
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
@@ -33,20 +34,20 @@ type ConsentStore interface {
 }
 
 // storeConsent stores a consent until it is completed.
-func (s *Service) storeConsent(ctx context.Context, actor auth.Actor, state string, wait pending, life time.Duration) error {
+func (cs *Consents) storeConsent(ctx context.Context, actor auth.Actor, state string, wait pending, life time.Duration) error {
 	consent := Consent{StateHash: hashState(state), WorkspaceID: wait.Connection.WorkspaceID, UserID: actor.ID, ExpiresAt: clock.Now().Add(life)}
-	if err := s.sealConsent(ctx, &consent, wait); err != nil {
+	if err := cs.sealConsent(ctx, &consent, wait); err != nil {
 		return err
 	}
-	return s.consents.InsertConsent(ctx, consent)
+	return cs.store.InsertConsent(ctx, consent)
 }
 
-func (s *Service) sealConsent(ctx context.Context, consent *Consent, wait pending) error {
+func (cs *Consents) sealConsent(ctx context.Context, consent *Consent, wait pending) error {
 	plain, err := json.Marshal(wait) //nolint:gosec // it is sealed
 	if err != nil {
 		return err
 	}
-	consent.Pending, err = s.vault.Seal(ctx, consentRef(*consent), plain)
+	consent.Pending, err = cs.repo.vault.Seal(ctx, consentRef(*consent), plain)
 	return err
 }
 
@@ -61,21 +62,21 @@ func consentRef(c Consent) vault.Ref {
 
 // takeConsent returns the consent with a state, which cannot be used again, and the
 // connection as it was when the person was asked.
-func (s *Service) takeConsent(ctx context.Context, actor auth.Actor, state string) (wait pending, c *opened, err error) {
-	consent, err := s.consents.TakeConsent(ctx, hashState(state), actor.ID, clock.Now())
+func (cs *Consents) takeConsent(ctx context.Context, actor auth.Actor, state string) (wait pending, c *opened, err error) {
+	consent, err := cs.store.TakeConsent(ctx, hashState(state), actor.ID, clock.Now())
 	if err != nil {
 		return pending{}, nil, err
 	}
 	if consent == nil || consent.WorkspaceID != actor.Workspace.ID {
 		return pending{}, nil, consentExpired()
 	}
-	return s.openConsent(ctx, consent)
+	return cs.openConsent(ctx, consent)
 }
 
 // openConsent opens what the completion of a consent needs, and the connection as it was
 // when the person was asked.
-func (s *Service) openConsent(ctx context.Context, consent *Consent) (wait pending, c *opened, err error) {
-	plain, err := s.vault.Open(ctx, consentRef(*consent), consent.Pending)
+func (cs *Consents) openConsent(ctx context.Context, consent *Consent) (wait pending, c *opened, err error) {
+	plain, err := cs.repo.vault.Open(ctx, consentRef(*consent), consent.Pending)
 	if err != nil {
 		return pending{}, nil, err
 	}
@@ -83,8 +84,76 @@ func (s *Service) openConsent(ctx context.Context, consent *Consent) (wait pendi
 		return pending{}, nil, err
 	}
 	c = &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret, Confirmed: wait.Confirmed}}
-	if c.service, c.auth, err = s.describe(ctx, c.Connection); err == nil {
+	if c.service, c.auth, err = cs.repo.integrations.describe(ctx, c.Connection); err == nil {
 		err = c.mustConfirm()
 	}
 	return wait, c, err
+}
+
+// storeGiven returns a function that stores what a consent has given.
+func (cs *Consents) storeGiven(actor auth.Actor, c *opened, wait pending) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := cs.saveConsent(ctx, actor, c, wait)
+		// Such as a name that is taken by now. If the connection still exists, its own token
+		// may be part of the same grant.
+		if _, rejected := fault.As(err); rejected && !isTemporary(err) && !fault.Is(err, fault.ConsentExpired) {
+			cs.servers.revoke(ctx, c)
+		}
+		return err
+	}
+}
+
+// saveConsent stores a connection that a person has consented to, unless that is done.
+// Steps that wait for it continue.
+func (cs *Consents) saveConsent(ctx context.Context, actor auth.Actor, c *opened, wait pending) error {
+	if wait.Reconnect == 0 {
+		return cs.insertConsented(ctx, actor, c)
+	}
+	entry := auditEntry(actor, "connection.reconnected", c.Connection)
+	for {
+		was, err := cs.repo.readSealed(ctx, c.Connection)
+		if err != nil {
+			return err
+		}
+		if err := checkChange(actor, was.Connection); err != nil {
+			return err
+		}
+		if was.keepsToken(c) { // the store has failed after it was written
+			return cs.repo.wakeSteps(ctx, was.Connection)
+		}
+		// It may have been renewed or marked as broken in the meantime, which the new
+		// consent replaces, or changed, which the person has not consented to, or
+		// reconnected once more.
+		if was.Epoch != wait.Reconnect && (wait.isChanged(was) || was.UpdatedAt.After(c.UpdatedAt)) {
+			return fault.New(fault.ConsentExpired, "the connection %q was changed while you were at the service: reconnect it once more", c.Name)
+		}
+		c.Epoch = was.Epoch + 1
+		c.keepReplaced(was, clock.Now())
+		sealed, err := cs.repo.seal(ctx, c)
+		if err != nil {
+			return err
+		}
+		updated, err := cs.repo.store.UpdateConnection(ctx, sealed, was.Epoch, &entry)
+		if err != nil {
+			return err
+		}
+		if updated {
+			return cs.repo.wakeSteps(ctx, c.Connection)
+		}
+	}
+}
+
+// insertConsented stores a new connection that a person has consented to, unless that is
+// done.
+func (cs *Consents) insertConsented(ctx context.Context, actor auth.Actor, c *opened) error {
+	found, err := cs.repo.store.Connection(ctx, c.WorkspaceID, c.ID)
+	if err != nil || found != nil { // the store has failed after it was written
+		return err
+	}
+	c.Epoch = 1
+	sealed, err := cs.repo.seal(ctx, c)
+	if err != nil {
+		return err
+	}
+	return cs.connections.insert(ctx, actor, sealed)
 }

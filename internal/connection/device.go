@@ -36,14 +36,6 @@ const (
 	maxUserCode    = 100
 )
 
-// deviceCode is a code that a person is asked to enter at a service.
-type deviceCode struct {
-	Code     string        `json:"code"`
-	Interval time.Duration `json:"interval"`
-	// NextAt is when the service may be asked next.
-	NextAt time.Time `json:"next_at"`
-}
-
 // DeviceConsent is what a person needs to consent on any device.
 type DeviceConsent struct {
 	State    string // identifies it to PollDevice
@@ -58,29 +50,29 @@ type DeviceConsent struct {
 
 // ConnectDevice begins to make a connection with the consent of a person who enters a
 // code at the service.
-func (s *Service) ConnectDevice(ctx context.Context, actor auth.Actor, in New) (DeviceConsent, error) {
-	c, err := s.prepare(ctx, actor, in)
+func (cs *Consents) ConnectDevice(ctx context.Context, actor auth.Actor, in New) (DeviceConsent, error) {
+	c, err := cs.prepare(ctx, actor, in)
 	if err != nil {
 		return DeviceConsent{}, err
 	}
-	return s.askDevice(ctx, actor, c, 0)
+	return cs.askDevice(ctx, actor, c, 0)
 }
 
 // ReconnectDevice begins to renew such a consent. Until it is completed, the connection
 // stays as it is.
-func (s *Service) ReconnectDevice(ctx context.Context, actor auth.Actor, id string) (DeviceConsent, error) {
-	c, err := s.readForConsent(ctx, actor, id)
+func (cs *Consents) ReconnectDevice(ctx context.Context, actor auth.Actor, id string) (DeviceConsent, error) {
+	c, err := cs.readForConsent(ctx, actor, id)
 	if err != nil {
 		return DeviceConsent{}, err
 	}
-	return s.askDevice(ctx, actor, c, c.Epoch)
+	return cs.askDevice(ctx, actor, c, c.Epoch)
 }
 
-func (s *Service) askDevice(ctx context.Context, actor auth.Actor, c *opened, epoch int64) (DeviceConsent, error) {
+func (cs *Consents) askDevice(ctx context.Context, actor auth.Actor, c *opened, epoch int64) (DeviceConsent, error) {
 	if !c.auth.UsesDeviceCode() {
 		return DeviceConsent{}, fault.Field("/definition/grant", "must be device_code to connect with a code")
 	}
-	asked, code, err := s.requestDeviceCode(ctx, c)
+	asked, code, err := cs.servers.requestDeviceCode(ctx, c)
 	if err != nil {
 		return DeviceConsent{}, err
 	}
@@ -89,18 +81,142 @@ func (s *Service) askDevice(ctx context.Context, actor auth.Actor, c *opened, ep
 		Connection: c.Connection, Secrets: c.secrets.Fields, Reconnect: epoch,
 		Device: &deviceCode{Code: code, Interval: asked.Interval, NextAt: clock.Now().Add(asked.Interval)},
 	}
-	return asked, s.storeConsent(ctx, actor, asked.State, wait, asked.ExpiresAt.Sub(clock.Now()))
+	return asked, cs.storeConsent(ctx, actor, asked.State, wait, asked.ExpiresAt.Sub(clock.Now()))
+}
+
+// DeviceOutcome is what is known about a consent on another device.
+type DeviceOutcome struct {
+	// Connection is the connection that the consent has made; nil while the person has not
+	// consented.
+	Connection *Connection
+	// Wait is how long it takes until the service may be asked again.
+	Wait time.Duration
+}
+
+// PollDevice asks the service whether a person has consented, if it may be asked already,
+// and makes the connection. Only the person who was asked can do that.
+func (cs *Consents) PollDevice(ctx context.Context, actor auth.Actor, state string) (DeviceOutcome, error) {
+	if stored, ok := cs.accepted.Load(acceptedKey(actor, state)); ok {
+		return stored.(*acceptedDevice).outcome()
+	}
+	consent, err := cs.store.Consent(ctx, hashState(state), actor.ID, clock.Now())
+	if err != nil {
+		return DeviceOutcome{}, err
+	}
+	if consent == nil || consent.WorkspaceID != actor.Workspace.ID {
+		return DeviceOutcome{}, deviceExpired()
+	}
+	wait, c, err := cs.openConsent(ctx, consent)
+	if err != nil {
+		return DeviceOutcome{}, err
+	}
+	if wait.Device == nil {
+		return DeviceOutcome{}, deviceExpired()
+	}
+	now := clock.Now()
+	if left := wait.Device.NextAt.Sub(now); left > 0 {
+		return DeviceOutcome{Wait: left}, nil
+	}
+	// Nobody else asks meanwhile. If this process dies, somebody does soon.
+	claimed, err := cs.delayPoll(ctx, consent, wait, now.Add(tokenTimeout+wait.Device.Interval))
+	if err != nil || !claimed {
+		return DeviceOutcome{Wait: wait.Device.Interval}, err
+	}
+	// A browser that goes away does not lose the token.
+	ctx = context.WithoutCancel(ctx)
+	answer, err := cs.servers.redeemDevice(ctx, c, *wait.Device)
+	if longer, again := asksAgain(err); again {
+		wait.Device.Interval = min(wait.Device.Interval+longer, maxDeviceLife)
+		_, err := cs.delayPoll(ctx, consent, wait, clock.Now().Add(wait.Device.Interval))
+		return DeviceOutcome{Wait: wait.Device.Interval}, err
+	}
+	take := func(ctx context.Context) error {
+		_, err := cs.store.TakeConsent(ctx, consent.StateHash, actor.ID, now)
+		return err
+	}
+	if err != nil {
+		if err := take(ctx); err != nil {
+			return DeviceOutcome{}, err
+		}
+		return DeviceOutcome{}, deviceRefused(c, err)
+	}
+	if err := cs.accept(ctx, actor, c, answer); err != nil {
+		return DeviceOutcome{}, err
+	}
+	// A custom connection does not know its account, so there is no other one to confirm.
+	store := cs.storeGiven(actor, c, wait)
+	storing := cs.persister.persist("store a consent", c.ID, func(ctx context.Context) error {
+		if err := take(ctx); err != nil {
+			return err
+		}
+		return store(ctx)
+	})
+	return cs.acceptDevice(acceptedKey(actor, state), &acceptedDevice{c, storing})
+}
+
+// acceptedDevice is a consent on another device that the service has confirmed.
+type acceptedDevice struct {
+	connection *opened // not to be read before storing is done
+	storing    *commit
+}
+
+// outcome returns what is known about the consent by now.
+func (d *acceptedDevice) outcome() (DeviceOutcome, error) {
+	select {
+	case <-d.storing.done:
+	default:
+		return DeviceOutcome{Wait: deviceInterval}, nil
+	}
+	if d.storing.err != nil {
+		return DeviceOutcome{}, d.storing.err
+	}
+	return DeviceOutcome{Connection: &d.connection.Connection}, nil
+}
+
+// acceptedKey identifies a consent of a person.
+func acceptedKey(actor auth.Actor, state string) any {
+	return [3]string{actor.Workspace.ID, actor.ID, string(hashState(state))}
+}
+
+// acceptDevice waits until a consent is stored. If that takes long, the next requests of
+// the person return the outcome.
+func (cs *Consents) acceptDevice(key any, d *acceptedDevice) (DeviceOutcome, error) {
+	select {
+	case <-d.storing.done:
+	case <-time.After(storePatience):
+		cs.accepted.Store(key, d)
+		time.AfterFunc(maxDeviceLife, func() { cs.accepted.Delete(key) })
+	}
+	return d.outcome()
+}
+
+// delayPoll stores when the service may be asked next, unless somebody else has done so.
+func (cs *Consents) delayPoll(ctx context.Context, consent *Consent, wait pending, until time.Time) (stored bool, err error) {
+	was := consent.Pending
+	wait.Device.NextAt = until
+	if err := cs.sealConsent(ctx, consent, wait); err != nil {
+		return false, err
+	}
+	return cs.store.UpdateConsent(ctx, *consent, was)
+}
+
+// deviceCode is a code that a person is asked to enter at a service.
+type deviceCode struct {
+	Code     string        `json:"code"`
+	Interval time.Duration `json:"interval"`
+	// NextAt is when the service may be asked next.
+	NextAt time.Time `json:"next_at"`
 }
 
 // requestDeviceCode asks the service for a code.
-func (s *Service) requestDeviceCode(ctx context.Context, c *opened) (asked DeviceConsent, code string, err error) {
+func (a *authServers) requestDeviceCode(ctx context.Context, c *opened) (asked DeviceConsent, code string, err error) {
 	params := url.Values{"client_id": {c.client().id}}
 	c.setScopes(params)
 	if err := setParams(params, c.auth.Params, c.env()); err != nil {
 		return asked, "", err
 	}
 	now := clock.Now()
-	resp, err := s.postAsClient(ctx, c, c.auth.DeviceURL, params, c.auth.TokenBody)
+	resp, err := a.postAsClient(ctx, c, c.auth.DeviceURL, params, c.auth.TokenBody)
 	if failure, ok := errors.AsType[*egress.Error](err); ok {
 		return asked, "", fault.New(fault.ConsentRefused, "the service issued no code: %s. Check device_url, and connect again", failure.Message)
 	}
@@ -155,163 +271,4 @@ func verificationURL(text string, endpoint *url.URL) string {
 		return ""
 	}
 	return u.String()
-}
-
-// DeviceOutcome is what is known about a consent on another device.
-type DeviceOutcome struct {
-	// Connection is the connection that the consent has made; nil while the person has not
-	// consented.
-	Connection *Connection
-	// Wait is how long it takes until the service may be asked again.
-	Wait time.Duration
-}
-
-// PollDevice asks the service whether a person has consented, if it may be asked already,
-// and makes the connection. Only the person who was asked can do that.
-func (s *Service) PollDevice(ctx context.Context, actor auth.Actor, state string) (DeviceOutcome, error) {
-	if stored, ok := s.accepted.Load(acceptedKey(actor, state)); ok {
-		return stored.(*acceptedDevice).outcome()
-	}
-	consent, err := s.consents.Consent(ctx, hashState(state), actor.ID, clock.Now())
-	if err != nil {
-		return DeviceOutcome{}, err
-	}
-	if consent == nil || consent.WorkspaceID != actor.Workspace.ID {
-		return DeviceOutcome{}, deviceExpired()
-	}
-	wait, c, err := s.openConsent(ctx, consent)
-	if err != nil {
-		return DeviceOutcome{}, err
-	}
-	if wait.Device == nil {
-		return DeviceOutcome{}, deviceExpired()
-	}
-	now := clock.Now()
-	if left := wait.Device.NextAt.Sub(now); left > 0 {
-		return DeviceOutcome{Wait: left}, nil
-	}
-	// Nobody else asks meanwhile. If this process dies, somebody does soon.
-	claimed, err := s.delayPoll(ctx, consent, wait, now.Add(tokenTimeout+wait.Device.Interval))
-	if err != nil || !claimed {
-		return DeviceOutcome{Wait: wait.Device.Interval}, err
-	}
-	// A browser that goes away does not lose the token.
-	ctx = context.WithoutCancel(ctx)
-	answer, err := s.redeemDevice(ctx, c, *wait.Device)
-	if longer, again := asksAgain(err); again {
-		wait.Device.Interval = min(wait.Device.Interval+longer, maxDeviceLife)
-		_, err := s.delayPoll(ctx, consent, wait, clock.Now().Add(wait.Device.Interval))
-		return DeviceOutcome{Wait: wait.Device.Interval}, err
-	}
-	take := func(ctx context.Context) error {
-		_, err := s.consents.TakeConsent(ctx, consent.StateHash, actor.ID, now)
-		return err
-	}
-	if err != nil {
-		if err := take(ctx); err != nil {
-			return DeviceOutcome{}, err
-		}
-		return DeviceOutcome{}, deviceRefused(c, err)
-	}
-	if err := s.accept(ctx, actor, c, answer); err != nil {
-		return DeviceOutcome{}, err
-	}
-	// A custom connection does not know its account, so there is no other one to confirm.
-	store := s.storeGiven(actor, c, wait)
-	storing := s.persist("store a consent", c.ID, func(ctx context.Context) error {
-		if err := take(ctx); err != nil {
-			return err
-		}
-		return store(ctx)
-	})
-	return s.acceptDevice(acceptedKey(actor, state), &acceptedDevice{c, storing})
-}
-
-// acceptedDevice is a consent on another device that the service has confirmed.
-type acceptedDevice struct {
-	connection *opened // not to be read before storing is done
-	storing    *commit
-}
-
-// outcome returns what is known about the consent by now.
-func (d *acceptedDevice) outcome() (DeviceOutcome, error) {
-	select {
-	case <-d.storing.done:
-	default:
-		return DeviceOutcome{Wait: deviceInterval}, nil
-	}
-	if d.storing.err != nil {
-		return DeviceOutcome{}, d.storing.err
-	}
-	return DeviceOutcome{Connection: &d.connection.Connection}, nil
-}
-
-// acceptedKey identifies a consent of a person.
-func acceptedKey(actor auth.Actor, state string) any {
-	return [3]string{actor.Workspace.ID, actor.ID, string(hashState(state))}
-}
-
-// acceptDevice waits until a consent is stored. If that takes long, the next requests of
-// the person return the outcome.
-func (s *Service) acceptDevice(key any, d *acceptedDevice) (DeviceOutcome, error) {
-	select {
-	case <-d.storing.done:
-	case <-time.After(storePatience):
-		s.accepted.Store(key, d)
-		time.AfterFunc(maxDeviceLife, func() { s.accepted.Delete(key) })
-	}
-	return d.outcome()
-}
-
-// delayPoll stores when the service may be asked next, unless somebody else has done so.
-func (s *Service) delayPoll(ctx context.Context, consent *Consent, wait pending, until time.Time) (stored bool, err error) {
-	was := consent.Pending
-	wait.Device.NextAt = until
-	if err := s.sealConsent(ctx, consent, wait); err != nil {
-		return false, err
-	}
-	return s.consents.UpdateConsent(ctx, *consent, was)
-}
-
-// redeemDevice requests the token for a code that a person was asked to enter.
-func (s *Service) redeemDevice(ctx context.Context, c *opened, device deviceCode) (tokenAnswer, error) {
-	params := url.Values{"grant_type": {deviceGrant}, "device_code": {device.Code}}
-	if err := setParams(params, c.auth.TokenParams, c.env()); err != nil {
-		return tokenAnswer{}, err
-	}
-	return s.requestToken(ctx, c, c.auth.TokenURL, params)
-}
-
-// asksAgain reports whether the answer to a request for a token may be another one later,
-// and how much longer the interval becomes.
-func asksAgain(err error) (longer time.Duration, again bool) {
-	if failure, ok := errors.AsType[*tokenError](err); ok {
-		isTemporary := failure.status >= http.StatusInternalServerError || failure.status == http.StatusTooManyRequests
-		switch {
-		case failure.code == "authorization_pending":
-			return 0, true
-		case failure.code == "slow_down" || failure.code == "" || isTemporary:
-			return deviceInterval, true
-		}
-		return 0, false
-	}
-	failure, ok := errors.AsType[*egress.Error](err)
-	return deviceInterval, ok && failure.Retryable
-}
-
-func deviceExpired() error {
-	return fault.New(fault.ConsentExpired,
-		"this code can no longer be used: nobody entered it in time, it was used before, or it was requested by another person or in another workspace. Connect again")
-}
-
-// deviceRefused returns the problem of a consent that the service has ended.
-func deviceRefused(c *opened, err error) error {
-	failure, ok := errors.AsType[*tokenError](err)
-	switch {
-	case ok && failure.code == "expired_token":
-		return deviceExpired()
-	case ok && failure.code == "access_denied":
-		return refused(failure.code, failure.description)
-	}
-	return fault.New(fault.ConsentRefused, "%v. Check the client ID and %s and the token URL, and connect again", err, c.clientCredential())
 }

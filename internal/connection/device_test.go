@@ -36,7 +36,7 @@ func (in *installation) askDevice(s *oauthserver.Server, more string) connection
 }
 
 // poll asks until there is a connection or an error, as the dashboard does.
-func (in *installation) poll(node *connection.Service, state string) (connection.Connection, error) {
+func (in *installation) poll(node *parts, state string) (connection.Connection, error) {
 	in.t.Helper()
 	for {
 		outcome, err := node.PollDevice(in.t.Context(), in.owner, state)
@@ -95,12 +95,12 @@ func TestDeviceCode(t *testing.T) {
 	_, err = in.PollDevice(t.Context(), in.owner, asked.State)
 	faulttest.Want(t, err, fault.ConsentExpired)
 	s.ExpireAll()
-	if err := in.call(in.Service, s, "shop"); err != nil || s.Requests("refresh_token") != 1 {
+	if err := in.call(in.parts, s, "shop"); err != nil || s.Requests("refresh_token") != 1 {
 		t.Errorf("%v, %d refreshes", err, s.Requests("refresh_token"))
 	}
 
 	s.RevokeAll()
-	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.parts, s, "shop")); !broken {
 		t.Error("it is not broken")
 	}
 	_, err = in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
@@ -110,10 +110,10 @@ func TestDeviceCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Decide(t, asked.UserCode, "")
-	if again, err := in.poll(in.Service, asked.State); err != nil || again.ID != c.ID || again.Epoch <= c.Epoch {
+	if again, err := in.poll(in.parts, asked.State); err != nil || again.ID != c.ID || again.Epoch <= c.Epoch {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 	if err := in.Delete(t.Context(), in.owner, c.ID); err != nil || len(s.Revoked()) != 1 {
@@ -132,7 +132,7 @@ func TestOneDevicePollAtATime(t *testing.T) {
 	asked := in.askDevice(s, "")
 	in.awaitRequest(s, asked.State)
 	s.Decide(t, asked.UserCode, "")
-	nodes := []*connection.Service{in.Service, in.node("node_2"), in.node("node_3")}
+	nodes := []*parts{in.parts, in.node("node_2"), in.node("node_3")}
 	var windows sync.WaitGroup
 	var mu sync.Mutex
 	made := 0
@@ -197,7 +197,7 @@ func TestDeviceAnswers(t *testing.T) {
 				}
 				return
 			}
-			_, err := in.poll(in.Service, asked.State)
+			_, err := in.poll(in.parts, asked.State)
 			faulttest.Want(t, err, tc.ends)
 			if !strings.Contains(fmt.Sprint(err), tc.says) {
 				t.Error(err)
@@ -225,7 +225,7 @@ func TestDeviceConsentBelongsToWhoAsked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if c, err := in.poll(in.Service, asked.State); err != nil || c.Name != "shop" {
+	if c, err := in.poll(in.parts, asked.State); err != nil || c.Name != "shop" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	address, err := in.Connect(t.Context(), in.owner, connection.New{
@@ -249,7 +249,7 @@ func TestDeviceConnectionIsChanged(t *testing.T) {
 	in, s := newInstallation(t), oauthserver.Start(t)
 	asked := in.askDevice(s, "")
 	s.Decide(t, asked.UserCode, "")
-	c, err := in.poll(in.Service, asked.State)
+	c, err := in.poll(in.parts, asked.State)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestDeviceConnectionIsChanged(t *testing.T) {
 		t.Errorf("%+v, %v", now, err)
 	}
 	s.Decide(t, asked.UserCode, "")
-	_, err = in.poll(in.Service, asked.State)
+	_, err = in.poll(in.parts, asked.State)
 	faulttest.Want(t, err, fault.ConsentExpired)
 }
 
@@ -311,7 +311,7 @@ func TestDeviceDiscovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Decide(t, asked.UserCode, "")
-	c, err := in.poll(in.Service, asked.State)
+	c, err := in.poll(in.parts, asked.State)
 	if err != nil || !strings.Contains(string(c.Definition), s.URL+"/device") || strings.Contains(string(c.Definition), "iss_required") {
 		t.Errorf("%s, %v", c.Definition, err)
 	}
@@ -339,7 +339,7 @@ func TestPublicDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Decide(t, asked.UserCode, "")
-	if _, err := in.poll(in.Service, asked.State); err != nil {
+	if _, err := in.poll(in.parts, asked.State); err != nil {
 		t.Error(err)
 	}
 }

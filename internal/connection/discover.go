@@ -42,7 +42,7 @@ func (s *Service) discover(ctx context.Context, workspaceID, kind string, defini
 	if err := checkCA(ca); err != nil {
 		return nil, err
 	}
-	metadata, err := s.readMetadata(ctx, workspaceID, issuer, egress.TLS{CAs: ca})
+	metadata, err := s.servers.readMetadata(ctx, workspaceID, issuer, egress.TLS{CAs: ca})
 	if err == nil {
 		definition, err = metadata.Resolve(definition)
 	}
@@ -53,13 +53,13 @@ func (s *Service) discover(ctx context.Context, workspaceID, kind string, defini
 }
 
 // readMetadata reads the metadata of an issuer. The requests contain no secret.
-func (s *Service) readMetadata(ctx context.Context, workspaceID, issuer string, tls egress.TLS) (metadata integration.ServerMetadata, err error) {
+func (a *authServers) readMetadata(ctx context.Context, workspaceID, issuer string, tls egress.TLS) (metadata integration.ServerMetadata, err error) {
 	targets, err := integration.MetadataURLs(issuer)
 	if err != nil {
 		return metadata, err
 	}
 	for _, target := range targets {
-		resp, err := s.client.Do(ctx, egress.Request{
+		resp, err := a.client.Do(ctx, egress.Request{
 			Workspace: workspaceID, URL: target, Header: http.Header{"Accept": {"application/json"}}, Timeout: metadataTimeout, MaxBody: maxMetadata,
 			Credential: tlsOnly(target, tls),
 		})

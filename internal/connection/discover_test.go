@@ -179,7 +179,7 @@ func TestIssuerOfConnections(t *testing.T) {
 	delete(documents, openID)
 	for _, name := range []string{"person", "client"} {
 		s.ExpireAll()
-		if err := in.call(in.Service, s, name); err != nil {
+		if err := in.call(in.parts, s, name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -58,29 +58,29 @@ func (t *Token) accessEndsAt() *time.Time {
 
 // CheckEnding renews connections whose consent ends soon: that often gives it a new end,
 // also if nothing else uses the connection. It warns about those that end nevertheless.
-func (s *Service) CheckEnding(ctx context.Context) error {
-	ending, err := s.ending.EndingConnections(ctx, clock.Now(), endingBatch)
+func (r *Renewer) CheckEnding(ctx context.Context) error {
+	ending, err := r.ending.EndingConnections(ctx, clock.Now(), endingBatch)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	for _, c := range ending {
-		if err := s.checkEnding(ctx, c); err != nil && ctx.Err() == nil {
+		if err := r.checkEnding(ctx, c); err != nil && ctx.Err() == nil {
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-func (s *Service) checkEnding(ctx context.Context, c Connection) error {
-	now, err := s.readSealed(ctx, c)
+func (r *Renewer) checkEnding(ctx context.Context, c Connection) error {
+	now, err := r.repo.readSealed(ctx, c)
 	if err != nil {
 		return err
 	}
 	if now.auth.Exchange != nil || now.secrets.Token != nil && now.secrets.Token.Refresh != "" {
 		limited, cancel := context.WithTimeout(ctx, renewalTime)
 		defer cancel()
-		if renewed, err := s.renew(limited, now); err == nil {
+		if renewed, err := r.renew(limited, now); err == nil {
 			now = renewed
 		} // otherwise it ends, as far as is known
 	}
@@ -91,6 +91,6 @@ func (s *Service) checkEnding(ctx context.Context, c Connection) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.ending.WarnConnection(ctx, now.Connection, warning)
+	_, err = r.ending.WarnConnection(ctx, now.Connection, warning)
 	return err
 }

@@ -42,7 +42,7 @@ func TestEndOfConsent(t *testing.T) {
 	const day = 24 * 60 * 60
 	in, service := newInstallation(t), &endingTokens{refresh: "refresh-1", life: map[string]int{"refresh_token_expires_in": 60 * day}}
 	in.client = service
-	in.Service = in.node("node_1")
+	in.parts = in.node("node_1")
 	ctx := t.Context()
 	complete := func(address string, err error) connection.Connection {
 		t.Helper()

@@ -59,36 +59,36 @@ func (c *opened) current() []string {
 }
 
 // mask returns the masker for everything that must not be shown of a connection.
-func (s *Service) mask(c *opened) *mask.Masker {
-	masker := s.masks.Of(c.WorkspaceID, c.hidden())
-	s.recent.set(c.Connection, masker)
+func (o *Opener) mask(c *opened) *mask.Masker {
+	masker := o.masks.Of(c.WorkspaceID, c.hidden())
+	o.recent.set(c.Connection, masker)
 	return masker
 }
 
 // Mask returns a masker for the secrets of connections, whatever their status is. It
 // masks those that were replaced not long ago, too. Of a connection that was deleted it
 // masks what this process has used of it.
-func (s *Service) Mask(ctx context.Context, workspaceID string, names []string) (*mask.Masker, error) {
+func (o *Opener) Mask(ctx context.Context, workspaceID string, names []string) (*mask.Masker, error) {
 	var all []*mask.Masker
 	for _, name := range names {
-		sealed, err := s.store.SealedConnection(ctx, workspaceID, name)
+		sealed, err := o.repo.store.SealedConnection(ctx, workspaceID, name)
 		if err != nil {
 			return nil, err
 		}
 		if sealed != nil {
-			c, err := s.openSecrets(ctx, *sealed)
+			c, err := o.repo.openSecrets(ctx, *sealed)
 			if err != nil && !errors.Is(err, vault.ErrSealed) { // nobody can use it then
 				return nil, err
 			}
 			if err == nil {
 				// Without a description, only the secrets themselves are known.
-				c.service, c.auth, _ = s.describe(ctx, c.Connection)
-				masker := s.mask(c)
+				c.service, c.auth, _ = o.repo.integrations.describe(ctx, c.Connection)
+				masker := o.mask(c)
 				c.Name = name // which it may have had before
-				s.recent.set(c.Connection, masker)
+				o.recent.set(c.Connection, masker)
 			}
 		}
-		all = append(all, s.recent.of(workspaceID, name)...)
+		all = append(all, o.recent.of(workspaceID, name)...)
 	}
 	return mask.Join(all...), nil
 }

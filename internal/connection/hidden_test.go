@@ -15,7 +15,7 @@ import (
 )
 
 // wantMasked checks that a node masks texts in everything that is about connections.
-func (in *installation) wantMasked(node *connection.Service, names []string, texts ...string) {
+func (in *installation) wantMasked(node *parts, names []string, texts ...string) {
 	in.t.Helper()
 	masker, err := node.Mask(in.t.Context(), in.owner.Workspace.ID, names)
 	if err != nil {
@@ -52,7 +52,7 @@ func TestMaskHasWhatApplyMakesOfSecrets(t *testing.T) {
 	}`)
 	mac := hmac.New(sha256.New, []byte("swordfish"))
 	mac.Write([]byte("x"))
-	in.wantMasked(in.Service, []string{"shop"},
+	in.wantMasked(in.parts, []string{"shop"},
 		"swordfish", "SWORDFISH", "hsifdrows", hex.EncodeToString(mac.Sum(nil)),
 		base64.StdEncoding.EncodeToString([]byte("robot:swordfish-1")))
 	masker, err := in.Mask(t.Context(), in.owner.Workspace.ID, []string{"shop"})
@@ -84,7 +84,7 @@ func TestMaskHasReplacedTokens(t *testing.T) {
 	in, s := newInstallation(t), oauthserver.Start(t)
 	c := in.connect(s, "shop")
 	s.ExpireAll()
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Fatal(err)
 	}
 	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect, nil)
@@ -106,13 +106,13 @@ func TestMaskOfDeletedConnection(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t)
 	c := in.create("shop", "swordfish", inHeader)
-	in.wantMasked(in.Service, []string{"shop"}, "swordfish")
+	in.wantMasked(in.parts, []string{"shop"}, "swordfish")
 	if err := in.Delete(t.Context(), in.owner, c.ID); err != nil {
 		t.Fatal(err)
 	}
-	in.wantMasked(in.Service, []string{"shop"}, "swordfish")
+	in.wantMasked(in.parts, []string{"shop"}, "swordfish")
 	in.create("shop", "flounder", inHeader)
-	in.wantMasked(in.Service, []string{"shop"}, "swordfish", "flounder")
+	in.wantMasked(in.parts, []string{"shop"}, "swordfish", "flounder")
 	if masker, err := in.Mask(t.Context(), "ws_other", []string{"shop"}); err != nil || masker != nil {
 		t.Errorf("another workspace has a masker: %v", err)
 	}

@@ -45,8 +45,8 @@ func (k appKey) fileID() string {
 }
 
 // appFor returns the app that a workspace uses for a service; nil if there is none.
-func (s *Service) appFor(ctx context.Context, workspaceID string, key appKey) (*InstalledApp, error) {
-	found, err := s.apps.AppFor(ctx, workspaceID, key.integration, key.auth)
+func (a *Apps) appFor(ctx context.Context, workspaceID string, key appKey) (*InstalledApp, error) {
+	found, err := a.repo.store.AppFor(ctx, workspaceID, key.integration, key.auth)
 	if err != nil {
 		return nil, err
 	}
@@ -54,31 +54,31 @@ func (s *Service) appFor(ctx context.Context, workspaceID string, key appKey) (*
 		return nil, nil // another workspace has an integration with the same id
 	}
 	if found != nil {
-		return s.openApp(ctx, found, nil)
+		return a.openApp(ctx, found, nil)
 	}
-	if app, ok := s.fileApps[key]; ok {
-		return s.ofFirstWorkspace(ctx, app)
+	if app, ok := a.fileApps[key]; ok {
+		return a.ofFirstWorkspace(ctx, app)
 	}
 	return nil, nil
 }
 
-// AppWithID returns the app with an id; nil if there is none.
-func (s *Service) AppWithID(ctx context.Context, id string) (*InstalledApp, error) {
-	for key, app := range s.fileApps {
+// WithID returns the app with an id; nil if there is none.
+func (a *Apps) WithID(ctx context.Context, id string) (*InstalledApp, error) {
+	for key, app := range a.fileApps {
 		if key.fileID() == id {
-			return s.ofFirstWorkspace(ctx, app)
+			return a.ofFirstWorkspace(ctx, app)
 		}
 	}
-	found, err := s.apps.AppWithID(ctx, id)
-	return s.openApp(ctx, found, err)
+	found, err := a.repo.store.AppWithID(ctx, id)
+	return a.openApp(ctx, found, err)
 }
 
-func (s *Service) openApp(ctx context.Context, sealed *SealedApp, err error) (*InstalledApp, error) {
+func (a *Apps) openApp(ctx context.Context, sealed *SealedApp, err error) (*InstalledApp, error) {
 	if err != nil || sealed == nil {
 		return nil, err
 	}
 	out := &InstalledApp{App: sealed.App}
-	plain, err := s.vault.Open(ctx, appRef(sealed.App), sealed.Secret)
+	plain, err := a.repo.vault.Open(ctx, appRef(sealed.App), sealed.Secret)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func (s *Service) openApp(ctx context.Context, sealed *SealedApp, err error) (*I
 	return out, nil
 }
 
-func (s *Service) ofFirstWorkspace(ctx context.Context, app InstalledApp) (*InstalledApp, error) {
-	first, err := s.apps.FirstWorkspace(ctx)
+func (a *Apps) ofFirstWorkspace(ctx context.Context, app InstalledApp) (*InstalledApp, error) {
+	first, err := a.repo.store.FirstWorkspace(ctx)
 	if err != nil || first == nil {
 		return nil, err
 	}
@@ -97,15 +97,15 @@ func (s *Service) ofFirstWorkspace(ctx context.Context, app InstalledApp) (*Inst
 	return &app, nil
 }
 
-// AppOf returns the OAuth app that a connection was made with; nil if the connection has no
+// OfConnection returns the OAuth app that a connection was made with; nil if the connection has no
 // app that others share, since a key or a token was entered for it. It fails if calls for the
 // app cannot come to the connection.
-func (s *Service) AppOf(ctx context.Context, workspaceID, name string) (*InstalledApp, error) {
-	c, err := s.readAny(ctx, workspaceID, name)
+func (a *Apps) OfConnection(ctx context.Context, workspaceID, name string) (*InstalledApp, error) {
+	c, err := a.repo.readAny(ctx, workspaceID, name)
 	if err != nil || c.Integration == "" || !c.auth.NeedsConsent() {
 		return nil, err
 	}
-	app, err := s.appFor(ctx, workspaceID, appKey{c.Integration, c.Auth})
+	app, err := a.appFor(ctx, workspaceID, appKey{c.Integration, c.Auth})
 	switch {
 	case err != nil:
 		return nil, err
@@ -114,19 +114,7 @@ func (s *Service) AppOf(ctx context.Context, workspaceID, name string) (*Install
 	case c.Learned[integration.Account] == "":
 		return nil, &action.Failure{Code: CodeAccountUnknown, Message: fmt.Sprintf("it is not known yet which account of %s the connection %q has: test the connection", c.service.Name, name)}
 	case c.App == "": // it was made by an earlier release
-		err = s.apps.SetConnectionApp(ctx, workspaceID, c.ID, c.Epoch, app.Identity())
+		err = a.repo.store.SetConnectionApp(ctx, workspaceID, c.ID, c.Epoch, app.Identity())
 	}
 	return app, err
-}
-
-// forgetAccount forgets which account the connection had, so that only the service can say
-// which one its new token is for.
-func (c *opened) forgetAccount() {
-	learned := map[string]string{}
-	for name, value := range c.Learned {
-		if name != integration.Account {
-			learned[name] = value
-		}
-	}
-	c.Learned = learned
 }

@@ -38,7 +38,7 @@ func TestTokenParamsOfAConsent(t *testing.T) {
 		t.Errorf("the request for the first token has %v", form)
 	}
 	s.ExpireAll()
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Fatal(err)
 	}
 	if form := s.Form("refresh_token"); form == nil || form.Has("audience") {
@@ -59,7 +59,7 @@ func TestTokenParamsOfClientCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := in.call(in.Service, s, "shop"); err != nil {
+		if err := in.call(in.parts, s, "shop"); err != nil {
 			t.Fatal(err)
 		}
 		form := s.Form("client_credentials")
@@ -147,7 +147,7 @@ func TestTokenBody(t *testing.T) {
 		}
 		want("the code")
 		s.ExpireAll()
-		if err := in.call(in.Service, s, "shop"); err != nil || s.Requests("refresh_token") != 1 {
+		if err := in.call(in.parts, s, "shop"); err != nil || s.Requests("refresh_token") != 1 {
 			t.Fatal(err)
 		}
 		want("a refresh")

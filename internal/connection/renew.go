@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
+	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -16,6 +16,21 @@ import (
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/integration"
 )
+
+// Renewer renews tokens before they expire, and stores what services issue.
+type Renewer struct {
+	repo      *repository
+	ending    EndingStore
+	servers   *authServers
+	persister *persister
+	node      string // this one
+	log       *slog.Logger
+
+	renewals singleflight.Group // by connection id
+	storing  sync.Map           // ids of connections whose renewal waits for the store
+	kept     sync.Map           // ids of connections whose new token is not stored yet
+	failed   pauses             // after a renewal that failed for now
+}
 
 const (
 	// renewAhead is how long before its expiry a token is renewed: at most this, and at
@@ -58,12 +73,12 @@ func (t *Token) isUsable(now time.Time) bool {
 // renew returns the connection with a token of a later epoch than the given one, or the
 // connection that has its name by now. One caller at a time renews it, on all nodes
 // together; the others wait for the result. A caller that gives up does not interrupt it.
-func (s *Service) renew(ctx context.Context, old *opened) (*opened, error) {
+func (r *Renewer) renew(ctx context.Context, old *opened) (*opened, error) {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case result := <-s.startRenewal(ctx, old):
+		case result := <-r.startRenewal(ctx, old):
 			if result.Err != nil {
 				return nil, result.Err
 			}
@@ -80,37 +95,20 @@ func (s *Service) renew(ctx context.Context, old *opened) (*opened, error) {
 }
 
 // startRenewal renews a token in the background, unless that is under way.
-func (s *Service) startRenewal(ctx context.Context, old *opened) <-chan singleflight.Result {
-	return s.renewals.DoChan(old.ID, func() (any, error) {
-		s.renewing.Add(1)
-		defer s.renewing.Done()
-		return s.renewOnce(context.WithoutCancel(ctx), old)
+func (r *Renewer) startRenewal(ctx context.Context, old *opened) <-chan singleflight.Result {
+	return r.renewals.DoChan(old.ID, func() (any, error) {
+		r.persister.running.Add(1)
+		defer r.persister.running.Done()
+		return r.renewOnce(context.WithoutCancel(ctx), old)
 	})
 }
 
-// AwaitRenewals waits for the renewals that are under way when the process stops: a token
-// that was issued but not stored would be lost. Then the service no longer repeats what
-// the store failed to do.
-func (s *Service) AwaitRenewals(ctx context.Context) {
-	defer s.end()
-	done := make(chan struct{})
-	go func() {
-		s.renewing.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		s.log.Warn("the process stops while a token is renewed; its connection may have to be reconnected")
-	}
-}
-
 // renewOnce claims the renewal and does it, or waits until another node has done it.
-func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
-	if _, kept := s.kept.Load(old.ID); kept {
+func (r *Renewer) renewOnce(ctx context.Context, old *opened) (*opened, error) {
+	if _, kept := r.kept.Load(old.ID); kept {
 		return nil, &StoreError{old.Name, errKept}
 	}
-	if left, cause := s.failed.left(old, clock.Steady()); left > 0 {
+	if left, cause := r.failed.left(old, clock.Steady()); left > 0 {
 		return nil, &action.Failure{
 			Code: CodeUnavailable, Retryable: true, RetryAfter: left,
 			Message: fmt.Sprintf("the token of the connection %q could not be renewed, and is not requested again for a moment: %v", old.Name, cause),
@@ -122,14 +120,14 @@ func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 		now := clock.Steady()
 		claim := Claim{
 			WorkspaceID: old.WorkspaceID, ID: old.ID, Epoch: old.Epoch, Broken: old.Status == NeedsReconnect,
-			Node: s.node, At: now, Until: now.Add(claimTime),
+			Node: r.node, At: now, Until: now.Add(claimTime),
 		}
-		claimed, current, err := s.claim(ctx, old, claim)
+		claimed, current, err := r.claim(ctx, old, claim)
 		switch {
 		case err != nil:
 			return nil, err
 		case claimed:
-			return s.renewClaimed(ctx, old, claim)
+			return r.renewClaimed(ctx, old, claim)
 		case current.ID != old.ID || current.Epoch > old.Epoch:
 			return current, nil
 		case !clock.Sleep(waiting, claimCheck):
@@ -139,41 +137,41 @@ func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 }
 
 // claim claims a renewal. If somebody else has done so, it returns the connection.
-func (s *Service) claim(ctx context.Context, old *opened, claim Claim) (claimed bool, current *opened, err error) {
-	defer s.useStore(old.ID)()
-	claimed, err = s.store.ClaimRenewal(ctx, claim)
+func (r *Renewer) claim(ctx context.Context, old *opened, claim Claim) (claimed bool, current *opened, err error) {
+	defer r.useStore(old.ID)()
+	claimed, err = r.repo.store.ClaimRenewal(ctx, claim)
 	if err != nil {
-		s.release(ctx, claim) // it may be written
+		r.release(ctx, claim) // it may be written
 		return false, nil, storeFailed(ctx, old.Name, err)
 	}
 	if !claimed {
-		current, err = s.read(ctx, old.WorkspaceID, old.Name)
+		current, err = r.repo.read(ctx, old.WorkspaceID, old.Name)
 	}
 	return claimed, current, err
 }
 
 // useStore notes that a renewal waits for the store, until the returned function is
 // called.
-func (s *Service) useStore(id string) (end func()) {
-	s.storing.Store(id, true)
-	return func() { s.storing.Delete(id) }
+func (r *Renewer) useStore(id string) (end func()) {
+	r.storing.Store(id, true)
+	return func() { r.storing.Delete(id) }
 }
 
 // renewClaimed requests a new token and stores it before anyone uses it: a refresh
 // token is often valid only once, and this one may have been the last use of it.
-func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*opened, error) {
+func (r *Renewer) renewClaimed(ctx context.Context, old *opened, claim Claim) (*opened, error) {
 	failpoint.Hit(failpoint.BeforeRenewal, old.ID)
-	answer, err := s.issue(ctx, old)
+	answer, err := r.servers.issue(ctx, old)
 	failpoint.Hit(failpoint.AfterRenewal, old.ID)
 	if err != nil {
-		return s.failRenewal(ctx, old, claim, err)
+		return r.failRenewal(ctx, old, claim, err)
 	}
-	s.failed.end(old.ID)
+	r.failed.end(old.ID)
 	i := issuedToken{old, answer, claim}
-	renewed, err := s.storeIssued(ctx, i)
+	renewed, err := r.storeIssued(ctx, i)
 	if _, failed := errors.AsType[*StoreError](err); failed {
-		s.log.Error("a new token of a connection could not be stored; it is kept in memory until it can", "connection", old.ID, "error", err)
-		s.storeLater(i)
+		r.log.Error("a new token of a connection could not be stored; it is kept in memory until it can", "connection", old.ID, "error", err)
+		r.storeLater(i)
 	}
 	return renewed, err
 }
@@ -183,29 +181,29 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 // meanwhile stays as it is, unless it still has the token that this one replaces. So a
 // token repairs a connection that another node found to be broken, because it tried the
 // same refresh token.
-func (s *Service) storeIssued(ctx context.Context, i issuedToken) (*opened, error) {
+func (r *Renewer) storeIssued(ctx context.Context, i issuedToken) (*opened, error) {
 	old := i.old
-	defer s.useStore(old.ID)()
+	defer r.useStore(old.ID)()
 	for was := old; ; {
-		next, stored, err := s.storeToken(ctx, was, i.answer)
+		next, stored, err := r.storeToken(ctx, was, i.answer)
 		if err != nil {
 			return nil, storeFailed(ctx, old.Name, err)
 		}
 		failpoint.Hit(failpoint.AfterRenewalStored, old.ID)
 		if stored {
-			s.wakeAfter(ctx, next, i.claim)
+			r.wakeAfter(ctx, next, i.claim)
 			return next, nil
 		}
-		now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
+		now, err := r.repo.store.Connection(ctx, old.WorkspaceID, old.ID)
 		if err != nil {
 			return nil, storeFailed(ctx, old.Name, err)
 		}
 		if now == nil { // it was deleted in the meantime, and its old token revoked
-			s.revoke(ctx, next)
+			r.servers.revoke(ctx, next)
 		}
 		// A person has changed it. If the change keeps the token, the new one replaces it:
 		// the old one may be used up.
-		if was, err = s.readAny(ctx, old.WorkspaceID, old.Name); err != nil {
+		if was, err = r.repo.readAny(ctx, old.WorkspaceID, old.Name); err != nil {
 			return nil, err
 		}
 		if was.keepsToken(old) {
@@ -220,18 +218,18 @@ func (s *Service) storeIssued(ctx context.Context, i issuedToken) (*opened, erro
 
 // wakeAfter wakes the steps that wait for a connection, if its renewal took so long that
 // another node may have found it to be broken.
-func (s *Service) wakeAfter(ctx context.Context, c *opened, claim Claim) {
+func (r *Renewer) wakeAfter(ctx context.Context, c *opened, claim Claim) {
 	if clock.Steady().Sub(claim.At) < quickRenewal && claim.Extends.IsZero() {
 		return
 	}
-	if err := s.wakeSteps(ctx, c.Connection); err != nil { // they find out by themselves
-		s.log.Warn("cannot wake the steps that wait for a connection", "connection", c.ID, "error", err)
+	if err := r.repo.wakeSteps(ctx, c.Connection); err != nil { // they find out by themselves
+		r.log.Warn("cannot wake the steps that wait for a connection", "connection", c.ID, "error", err)
 	}
 }
 
 // storeToken stores a new token of a connection, unless it has been changed since it was
 // read.
-func (s *Service) storeToken(ctx context.Context, was *opened, answer tokenAnswer) (next *opened, stored bool, err error) {
+func (r *Renewer) storeToken(ctx context.Context, was *opened, answer tokenAnswer) (next *opened, stored bool, err error) {
 	renewed, token := *was, answer.token
 	if old := was.secrets.Token; old != nil && (token.Refresh == "" || token.Refresh == old.Refresh) {
 		token.Refresh, token.RefreshEndsAt = old.Refresh, cmp.Or(token.RefreshEndsAt, old.RefreshEndsAt)
@@ -242,29 +240,29 @@ func (s *Service) storeToken(ctx context.Context, was *opened, answer tokenAnswe
 	if renewed.Status == Failing || renewed.Status == NeedsReconnect {
 		renewed.Status = Connected
 	}
-	s.learnFromToken(&renewed, answer)
-	sealed, err := s.seal(ctx, &renewed)
+	r.learnFromToken(&renewed, answer)
+	sealed, err := r.repo.seal(ctx, &renewed)
 	if err != nil {
 		return nil, false, err
 	}
-	stored, err = s.store.UpdateConnection(ctx, sealed, was.Epoch, nil)
+	stored, err = r.repo.store.UpdateConnection(ctx, sealed, was.Epoch, nil)
 	return &renewed, stored, err
 }
 
 // learnFromToken sets the variables that a token tells, and the hosts that depend on them,
 // of a connection that nobody consents to. Otherwise they are learned with the consent.
-func (s *Service) learnFromToken(c *opened, answer tokenAnswer) {
+func (r *Renewer) learnFromToken(c *opened, answer tokenAnswer) {
 	if c.auth.NeedsConsent() || len(c.auth.Learned(integration.AtToken)) == 0 {
 		return
 	}
 	learned, env := *c, c.env()
 	env.Token = answer.members
-	err := s.learn(&learned, integration.AtToken, env)
+	err := learned.learn(integration.AtToken, env)
 	if err == nil {
-		err = s.setHosts(&learned)
+		err = learned.setHosts()
 	}
 	if err != nil {
-		s.log.Warn("cannot learn from the token of a connection", "connection", c.ID, "error", err)
+		r.log.Warn("cannot learn from the token of a connection", "connection", c.ID, "error", err)
 		return
 	}
 	*c = learned
@@ -279,80 +277,21 @@ func (c *opened) keepsToken(before *opened) bool {
 
 // failRenewal ends a renewal that got no token. If a person has changed the connection
 // meanwhile, that says nothing about what it is now, and it returns the changed one.
-func (s *Service) failRenewal(ctx context.Context, old *opened, claim Claim, cause error) (*opened, error) {
-	defer s.useStore(old.ID)()
+func (r *Renewer) failRenewal(ctx context.Context, old *opened, claim Claim, cause error) (*opened, error) {
+	defer r.useStore(old.ID)()
 	var failed error
 	if refusal, ok := errors.AsType[*tokenError](cause); ok && refusal.refuses(old.auth) {
-		failed = s.markBroken(ctx, old, refusal.Error()+": "+refusal.advice(old))
+		failed = r.repo.markBroken(ctx, old, refusal.Error()+": "+refusal.advice(old))
 	} else {
-		s.failed.begin(old, cause, clock.Steady())
+		r.failed.begin(old, cause, clock.Steady())
 		failed = unavailable(old.Name, cause)
 	}
-	s.release(ctx, claim)
-	now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
+	r.release(ctx, claim)
+	now, err := r.repo.store.Connection(ctx, old.WorkspaceID, old.ID)
 	if err != nil || now != nil && now.Epoch == old.Epoch {
 		return nil, failed
 	}
-	return s.read(ctx, old.WorkspaceID, old.Name)
-}
-
-// issue requests a token in the way of the connection.
-func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
-	env, params := c.env(), url.Values{}
-	switch {
-	case c.auth.Kind == integration.ServiceAccount:
-		endpoint, err := c.auth.TokenURL.URL(env)
-		if err != nil {
-			return tokenAnswer{}, err
-		}
-		assertion, err := signAssertion(c.secrets.Fields, c.Fields["subject"], c.scopes(), endpoint.String())
-		if err != nil {
-			return tokenAnswer{}, err
-		}
-		params.Set("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")
-		params.Set("assertion", assertion)
-	case !c.auth.NeedsConsent():
-		params.Set("grant_type", "client_credentials")
-		c.setScopes(params)
-		if err := setParams(params, c.auth.TokenParams, env); err != nil {
-			return tokenAnswer{}, err
-		}
-	case c.auth.Exchange != nil && c.secrets.Token != nil:
-		return s.exchangeToken(ctx, c)
-	case c.secrets.Token == nil:
-		return tokenAnswer{}, &tokenError{status: http.StatusBadRequest, code: "invalid_grant", description: "nobody has consented since it was changed"}
-	case c.secrets.Token.Refresh == "":
-		return tokenAnswer{}, &tokenError{status: http.StatusBadRequest, code: "invalid_grant", description: "the token is no longer accepted, and there is no refresh token"}
-	default:
-		params.Set("grant_type", "refresh_token")
-		params.Set("refresh_token", c.secrets.Token.Refresh)
-	}
-	return s.requestToken(ctx, c, c.auth.TokenURL, params)
-}
-
-func setParams(params url.Values, templates map[string]integration.Template, env integration.Env) error {
-	for name, template := range templates {
-		value, ok, err := template.Text(env)
-		if err != nil {
-			return fmt.Errorf("the parameter %s: %w", name, err)
-		}
-		if ok {
-			params.Set(name, value)
-		}
-	}
-	return nil
-}
-
-// markBroken records that a connection has to be reconnected.
-func (s *Service) markBroken(ctx context.Context, c *opened, problem string) error {
-	e, err := brokenEvent(c.Connection, problem, clock.Now())
-	if err != nil {
-		return err
-	}
-	if _, err := s.store.SetConnectionStatus(ctx, c.WorkspaceID, c.ID, c.Epoch, NeedsReconnect, problem, e); err != nil {
-		return storeFailed(ctx, c.Name, err)
-	}
-	return &BrokenError{Name: c.Name, Problem: problem}
+	return r.repo.read(ctx, old.WorkspaceID, old.Name)
 }
 
 // unavailable is the failure of a step whose connection could not be renewed for now.
@@ -363,4 +302,34 @@ func unavailable(name string, cause error) error {
 	return &action.Failure{
 		Code: CodeUnavailable, Retryable: true, Message: fmt.Sprintf("the token of the connection %q could not be renewed: %v", name, cause),
 	}
+}
+
+// within waits for the token of a connection no longer than the limit.
+func (r *Renewer) within(ctx context.Context, c *opened, limit time.Duration, get func(context.Context, *opened) (*opened, error)) (*opened, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ready, err := get(limited, c)
+	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return ready, err
+	}
+	if _, storing := r.storing.Load(c.ID); storing {
+		return nil, &StoreError{c.Name, err}
+	}
+	return nil, &action.Failure{
+		Code: action.TimedOut, Retryable: true,
+		Message: fmt.Sprintf("the token of the connection %q was not renewed within %s", c.Name, clock.FormatDuration(limit)),
+	}
+}
+
+// refresh returns a connection with a token that can be used. One that is about to expire
+// is renewed in the background; only one that has expired is waited for.
+func (r *Renewer) refresh(ctx context.Context, c *opened) (*opened, error) {
+	switch now := clock.Now(); {
+	case !c.hasToken() || !c.secrets.Token.isDue(now):
+		return c, nil
+	case c.secrets.Token.isUsable(now):
+		r.startRenewal(ctx, c)
+		return c, nil
+	}
+	return r.renew(ctx, c)
 }

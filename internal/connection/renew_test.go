@@ -68,7 +68,7 @@ func withEndpoint(t *testing.T) (in *installation, tokens *endpoint, id string, 
 	t.Helper()
 	in, tokens = newInstallation(t), &endpoint{}
 	in.client = tokens
-	in.Service = in.node("node_1")
+	in.parts = in.node("node_1")
 	c, err := in.Create(t.Context(), in.owner, connection.New{
 		Name: "shop", Auth: integration.OAuth2, Definition: []byte(`{"hosts": ["api.example.com"], "token_url": "https://id.example.com/token"}`),
 		Fields: map[string]string{"client_id": "client", "client_secret": "the secret"},
@@ -206,7 +206,7 @@ func TestLearnedFromTokenWithoutConsent(t *testing.T) {
 		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: []byte(`{"access_token": "a-token", "instance_url": "https://acme.my.salesforce.com", "id": "https://login.salesforce.com/id/00D/005"}`),
 	}}
-	in.Service = in.node("node_1")
+	in.parts = in.node("node_1")
 	if _, err := in.Create(t.Context(), in.owner, connection.New{
 		Name: "crm", Integration: "salesforce", Auth: "client_credentials", Fields: map[string]string{"client_id": "client", "client_secret": "the secret"},
 	}); err != nil {

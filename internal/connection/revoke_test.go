@@ -50,7 +50,7 @@ func TestRevocation(t *testing.T) {
 	}{
 		"client credentials": {func(in *installation, s *oauthserver.Server) connection.Connection {
 			c := create(in, s, `, "revoke_url": "`+s.URL+`/revoke"`)
-			if err := in.call(in.Service, s, "shop"); err != nil {
+			if err := in.call(in.parts, s, "shop"); err != nil {
 				t.Error(err)
 			}
 			return c
@@ -60,7 +60,7 @@ func TestRevocation(t *testing.T) {
 		}, http.StatusOK, "", ""},
 		"the service cannot revoke": {func(in *installation, s *oauthserver.Server) connection.Connection {
 			c := create(in, s, "")
-			if err := in.call(in.Service, s, "shop"); err != nil {
+			if err := in.call(in.parts, s, "shop"); err != nil {
 				t.Error(err)
 			}
 			return c
@@ -223,7 +223,7 @@ func TestTokenRequestsOfIntegrations(t *testing.T) {
 			t.Parallel()
 			in, client := newInstallation(t), &services{}
 			in.client = client
-			in.Service = in.node("node_1")
+			in.parts = in.node("node_1")
 			if _, _, err := in.PutApp(t.Context(), in.owner, connection.NewApp{Integration: tc.integration, ClientID: "client", ClientSecret: "s3cret"}); err != nil {
 				t.Fatal(err)
 			}

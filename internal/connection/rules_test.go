@@ -3,7 +3,6 @@ package connection_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -47,8 +46,8 @@ connection:
 	}
 	in := newInstallation(t)
 	for status, want := range map[int]string{200: "", 202: "not now", 404: "", 405: "", 410: "responded with 410", 401: "responded with 401"} {
-		service := connection.NewService(in.store.Connections, in.vault, statusOnly(status), catalog, "node_1", slog.New(slog.DiscardHandler))
-		made, err := create(t.Context(), service, in.owner, connection.New{
+		service := in.assemble(statusOnly(status), catalog, "node_1")
+		made, err := create(t.Context(), service.Connections, in.owner, connection.New{
 			Name: fmt.Sprintf("shop-%d", status), Integration: "shop", Auth: integration.Bearer, Fields: map[string]string{"token": "the-token-of-the-shop"},
 		})
 		if err != nil {

@@ -32,8 +32,8 @@ func TestMasterKeyRotation(t *testing.T) {
 	if err := in.store.Installation.RewrapDataKeys(t.Context(), in.vault.Check(), func(id string, wrapped []byte) ([]byte, error) { return old.Rewrap(id, wrapped, in.vault) }); err != nil {
 		t.Fatal(err)
 	}
-	in.Service = in.node("node_2")
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	in.parts = in.node("node_2")
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 	if _, err := in.Complete(t.Context(), in.owner, s.Consent(t, address)); err != nil {
@@ -69,7 +69,7 @@ func TestMovedCredential(t *testing.T) {
 	if _, err := in.store.Connections.UpdateConnection(ctx, *two, two.Epoch, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.call(in.Service, s, "two"); !errors.Is(err, vault.ErrSealed) {
+	if err := in.call(in.parts, s, "two"); !errors.Is(err, vault.ErrSealed) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -44,7 +44,7 @@ connection:
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Service = connection.NewService(in.store.Connections, in.vault, services, catalog, "node_1", nil)
+	in.parts = in.assemble(services, catalog, "node_1")
 	return in, services
 }
 

@@ -1,11 +1,9 @@
 package connection
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +18,15 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 )
 
+// Tester tests connections.
+type Tester struct {
+	repo        *repository
+	connections *Service
+	opener      *Opener
+	client      Client
+	audit       Recorder
+}
+
 // TestResult is the outcome of a test of a connection.
 type TestResult struct {
 	Connection Connection
@@ -29,46 +36,46 @@ type TestResult struct {
 
 // Test sends the test request of a connection and records the outcome. It learns the
 // account and the variables that the service tells.
-func (s *Service) Test(ctx context.Context, actor auth.Actor, id string) (TestResult, error) {
-	c, err := s.Usable(ctx, actor, id)
+func (t *Tester) Test(ctx context.Context, actor auth.Actor, id string) (TestResult, error) {
+	c, err := t.connections.Usable(ctx, actor, id)
 	if err != nil {
 		return TestResult{}, err
 	}
 	problem := ""
-	err = s.test(ctx, actor, c)
+	err = t.test(ctx, actor, c)
 	if failure, ok := errors.AsType[*action.Failure](err); ok {
 		problem = failure.Message
-		err = s.audit.RecordAudit(ctx, actor.AuditEntry("connection.tested", "connection", c.ID, map[string]any{"name": c.Name, "problem": problem}))
+		err = t.audit.RecordAudit(ctx, actor.AuditEntry("connection.tested", "connection", c.ID, map[string]any{"name": c.Name, "problem": problem}))
 	}
 	if err != nil {
 		return TestResult{}, err
 	}
-	c, err = s.Get(ctx, actor, id)
+	c, err = t.connections.Get(ctx, actor, id)
 	return TestResult{Connection: c, Problem: problem}, err
 }
 
-func (s *Service) test(ctx context.Context, actor auth.Actor, tested Connection) error {
-	c, err := s.openForTest(ctx, tested)
+func (t *Tester) test(ctx context.Context, actor auth.Actor, tested Connection) error {
+	c, err := t.openForTest(ctx, tested)
 	if err != nil {
 		return err
 	}
 	if c.auth.Test == nil {
 		if c.hasToken() { // it was issued, which is all that can be tested
-			return s.recordTest(ctx, actor, c, nil)
+			return t.recordTest(ctx, actor, c, nil)
 		}
 		return fault.New(fault.InvalidRequest, "the connection has no test: set test_url to a URL that requires the credential")
 	}
 	var body any
 	send := func(ctx context.Context, used action.Connection) (err error) {
-		body, err = s.sendTest(ctx, c, used)
+		body, err = sendTest(ctx, t.client, c, used)
 		return err
 	}
-	err = s.use(ctx, c, renewalTime, send, func(context.Context, *opened) verdict { return rejected })
+	err = t.opener.use(ctx, c, renewalTime, send, func(context.Context, *opened) verdict { return rejected })
 	if err == nil {
-		return s.recordTest(ctx, actor, c, body)
+		return t.recordTest(ctx, actor, c, body)
 	}
 	if failure, ok := errors.AsType[*action.Failure](err); ok && !failure.Rejected && !failure.Retryable {
-		s.setStatus(ctx, c, Failing, failure.Message)
+		t.opener.setStatus(ctx, c, Failing, failure.Message)
 	}
 	return err
 }
@@ -76,29 +83,29 @@ func (s *Service) test(ctx context.Context, actor auth.Actor, tested Connection)
 // openForTest opens a connection that somebody wants to know about. Whatever its status
 // is and whatever failed before, a token that is due is requested again. If that repairs
 // the connection, the steps that wait for it continue.
-func (s *Service) openForTest(ctx context.Context, tested Connection) (*opened, error) {
-	s.failed.end(tested.ID)
-	s.rejected.end(tested.ID)
-	c, err := s.readSealed(ctx, tested)
+func (t *Tester) openForTest(ctx context.Context, tested Connection) (*opened, error) {
+	t.opener.renewer.failed.end(tested.ID)
+	t.opener.rejected.end(tested.ID)
+	c, err := t.repo.readSealed(ctx, tested)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.refuseUnconfirmed(ctx, c); err != nil {
+	if err := t.repo.refuseUnconfirmed(ctx, c); err != nil {
 		return nil, err
 	}
 	broken := c.Status == NeedsReconnect
 	if !c.hasToken() || !broken && c.secrets.Token.isUsable(clock.Now()) {
 		return c, nil
 	}
-	if c, err = s.renew(ctx, c); err == nil && broken {
-		err = s.wakeSteps(ctx, c.Connection)
+	if c, err = t.opener.renewer.renew(ctx, c); err == nil && broken {
+		err = t.repo.wakeSteps(ctx, c.Connection)
 	}
 	return c, err
 }
 
 // sendTest sends the test request and returns the body of the response. It fails with
 // an action.Failure without secrets.
-func (s *Service) sendTest(ctx context.Context, c *opened, used action.Connection) (any, error) {
+func sendTest(ctx context.Context, client Client, c *opened, used action.Connection) (any, error) {
 	rendered, err := c.service.Render(c.auth.Test, c.env())
 	if err != nil {
 		return nil, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
@@ -110,7 +117,7 @@ func (s *Service) sendTest(ctx context.Context, c *opened, used action.Connectio
 	if request.Body, err = rendered.EncodeBody(); err != nil {
 		return nil, err
 	}
-	resp, err := s.client.Do(ctx, request)
+	resp, err := client.Do(ctx, request)
 	if failure, ok := errors.AsType[*egress.Error](err); ok {
 		return nil, &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
 	}
@@ -154,49 +161,33 @@ func checkTest(c *opened, resp *egress.Response, hide *mask.Masker) (any, error)
 
 // recordTest records that a test succeeded, and what was learned from it, unless a person
 // has changed the connection meanwhile: then something else was tested.
-func (s *Service) recordTest(ctx context.Context, actor auth.Actor, tested *opened, body any) error {
-	now, err := s.read(ctx, tested.WorkspaceID, tested.Name) // the test may have renewed the token
+func (t *Tester) recordTest(ctx context.Context, actor auth.Actor, tested *opened, body any) error {
+	now, err := t.repo.read(ctx, tested.WorkspaceID, tested.Name) // the test may have renewed the token
 	if err != nil || !now.isLike(tested) {
 		return err
 	}
 	next := *now
-	if err := s.learnFrom(&next, body); err != nil {
+	if err := next.learnFromTest(body); err != nil {
 		return err
 	}
 	next.Status, next.Problem, next.UpdatedAt, next.UpdatedBy = Connected, "", clock.Now(), actor.Name()
-	sealed, err := s.seal(ctx, &next)
+	sealed, err := t.repo.seal(ctx, &next)
 	if err != nil {
 		return err
 	}
-	entry := s.entry(actor, "connection.tested", next.Connection)
-	_, err = s.store.UpdateConnection(ctx, sealed, now.Epoch, &entry)
+	entry := auditEntry(actor, "connection.tested", next.Connection)
+	_, err = t.repo.store.UpdateConnection(ctx, sealed, now.Epoch, &entry)
 	return err
 }
 
-// isLike reports whether two connections have been entered in the same way.
-func (c *opened) isLike(other *opened) bool {
-	return c.ID == other.ID && bytes.Equal(c.Definition, other.Definition) && maps.Equal(c.Fields, other.Fields) && maps.Equal(c.secrets.Fields, other.secrets.Fields)
-}
-
-// learnFrom sets the variables that the response to a test tells, and the hosts that
-// depend on them.
-func (s *Service) learnFrom(c *opened, body any) error {
-	env := c.env()
-	env.Test = body
-	if err := s.learn(c, integration.AtTest, env); err != nil {
-		return err
-	}
-	return s.setHosts(c)
-}
-
-// learnFromTest tests a connection that is not stored yet.
-func (s *Service) learnFromTest(ctx context.Context, c *opened) error {
+// testUnstored tests a connection that is not stored yet.
+func (t *Tester) testUnstored(ctx context.Context, c *opened) error {
 	if c.auth.Test == nil {
 		return nil
 	}
-	body, err := s.sendTest(ctx, c, s.connection(c))
+	body, err := sendTest(ctx, t.client, c, t.opener.connection(c))
 	if err != nil {
 		return err
 	}
-	return s.learnFrom(c, body)
+	return c.learnFromTest(body)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -20,6 +21,12 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
+
+// authServers sends requests to the authorization servers that issue tokens.
+type authServers struct {
+	client Client
+	log    *slog.Logger
+}
 
 // Client sends requests to the outside.
 type Client interface {
@@ -95,9 +102,9 @@ func (e *tokenError) advice(c *opened) string {
 }
 
 // requestToken requests a token of a connection.
-func (s *Service) requestToken(ctx context.Context, c *opened, endpoint integration.Template, params url.Values) (tokenAnswer, error) {
+func (a *authServers) requestToken(ctx context.Context, c *opened, endpoint integration.Template, params url.Values) (tokenAnswer, error) {
 	asked := clock.Now()
-	resp, err := s.postAsClient(ctx, c, endpoint, params, c.auth.TokenBody)
+	resp, err := a.postAsClient(ctx, c, endpoint, params, c.auth.TokenBody)
 	if err != nil {
 		return tokenAnswer{}, err
 	}
@@ -117,7 +124,7 @@ func (e *tokenError) hide(c *opened, params url.Values) {
 // postAsClient sends parameters to an endpoint of the authorization server, with the
 // client's credentials and the headers of the integration. It follows no redirects,
 // which would take the credentials elsewhere.
-func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integration.Template, params url.Values, style string) (*egress.Response, error) {
+func (a *authServers) postAsClient(ctx context.Context, c *opened, endpoint integration.Template, params url.Values, style string) (*egress.Response, error) {
 	if !c.isConfirmed() {
 		return nil, errUnconfirmed(c)
 	}
@@ -150,7 +157,7 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 		return nil, err
 	}
 	header.Set("Content-Type", media)
-	return s.doActive(ctx, egress.Request{
+	return a.doActive(ctx, egress.Request{
 		Workspace: c.WorkspaceID, Method: http.MethodPost, URL: target.String(), Header: header, Body: body,
 		Credential: tlsOnly(target.String(), c.tls()),
 	})
@@ -159,12 +166,12 @@ func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integrat
 // doActive sends a request and waits at most tokenTimeout for the response, not counting
 // the time during which the process is paused: a response that has arrived meanwhile may
 // have a token that is issued only once.
-func (s *Service) doActive(ctx context.Context, r egress.Request) (*egress.Response, error) {
+func (a *authServers) doActive(ctx context.Context, r egress.Request) (*egress.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer clock.AfterActive(tokenTimeout, func() { cancel(errTooSlow) })()
 	r.Timeout = longestPause
-	resp, err := s.client.Do(ctx, r)
+	resp, err := a.client.Do(ctx, r)
 	if err != nil && errors.Is(context.Cause(ctx), errTooSlow) {
 		err = &egress.Error{Code: egress.TimedOut, Retryable: true, Message: "the service did not send a complete response in time"}
 	}

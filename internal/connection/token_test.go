@@ -79,7 +79,7 @@ func TestErrorsOfTokenEndpoints(t *testing.T) {
 			c := in.connect(s, "shop")
 			s.ExpireAll()
 			s.Set(func(now *oauthserver.Settings) { now.Respond = tc.respond })
-			err := in.call(in.Service, s, "shop")
+			err := in.call(in.parts, s, "shop")
 			failure, isBroken := errors.AsType[*connection.BrokenError](err)
 			switch {
 			case isBroken != tc.breaks:
@@ -98,13 +98,13 @@ func TestErrorsOfTokenEndpoints(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			// The next request is sent after a pause, or when somebody tests the connection.
-			if failure, ok := errors.AsType[*action.Failure](in.call(in.Service, s, "shop")); !ok || failure.RetryAfter <= 0 {
+			if failure, ok := errors.AsType[*action.Failure](in.call(in.parts, s, "shop")); !ok || failure.RetryAfter <= 0 {
 				t.Errorf("there is no pause: %+v", failure)
 			}
 			if result, err := in.Test(t.Context(), in.owner, c.ID); err != nil || result.Problem != "" {
 				t.Errorf("it does not recover: %+v, %v", result, err)
 			}
-			if err := in.call(in.Service, s, "shop"); err != nil {
+			if err := in.call(in.parts, s, "shop"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -124,7 +124,7 @@ func TestTokenErrorsHideSecrets(t *testing.T) {
 			_, _ = fmt.Fprintf(w, `{"error": "invalid_grant", "error_description": "unknown token %s of %s"}`, r.PostFormValue("refresh_token"), oauthserver.ClientSecret)
 		}
 	})
-	err := in.call(in.Service, s, "shop")
+	err := in.call(in.parts, s, "shop")
 	for _, secret := range append(s.Issued(), oauthserver.ClientSecret) {
 		if strings.Contains(fmt.Sprint(err), secret) {
 			t.Errorf("%v contains %s", err, secret)

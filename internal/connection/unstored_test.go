@@ -79,11 +79,11 @@ func newUnstored(t *testing.T) *unstored {
 	in, tokens, id, send := withEndpoint(t)
 	u := &unstored{installation: in, db: &failingDB{DB: in.db}, tokens: &tokenHook{endpoint: tokens}, id: id, send: send}
 	in.store, in.client = store.New(u.db, store.Notify{}), u.tokens
-	in.Service = in.node("node_1")
+	in.parts = in.node("node_1")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		in.AwaitRenewals(ctx) // nothing is retried after the test
+		in.Shutdown(ctx) // nothing is retried after the test
 	})
 	return u
 }
@@ -230,7 +230,7 @@ func TestStopWithTokenThatIsNotStored(t *testing.T) {
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		u.AwaitRenewals(ctx)
+		u.Shutdown(ctx)
 		if c, err := u.Get(t.Context(), u.owner, u.id); err != nil || c.Epoch != 2 || ctx.Err() != nil {
 			t.Errorf("%+v, %v", c, err)
 		}
@@ -242,7 +242,7 @@ func TestStopWithTokenThatIsNotStored(t *testing.T) {
 		wantStoreError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		u.AwaitRenewals(ctx)
+		u.Shutdown(ctx)
 		synctest.Wait()
 		if log := u.log.String(); !strings.Contains(log, "may have to be reconnected") {
 			t.Errorf("the log does not say so: %s", log)

@@ -65,7 +65,7 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 		if err := checkChange(actor, c); err != nil {
 			return Connection{}, err
 		}
-		was, err := s.readSealed(ctx, c)
+		was, err := s.repo.readSealed(ctx, c)
 		if err != nil {
 			return Connection{}, err
 		}
@@ -89,12 +89,12 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, was *opened, pat
 		return Connection{}, err
 	}
 	now.UpdatedAt, now.UpdatedBy = clock.Now(), actor.Name()
-	next, err := s.seal(ctx, now)
+	next, err := s.repo.seal(ctx, now)
 	if err != nil {
 		return Connection{}, err
 	}
 	next.KeepClaim = now.secrets.Token != nil
-	outcome, err := s.store.ChangeConnection(ctx, next, was.Connection, changeEntry(actor, was.Connection, now.Connection))
+	outcome, err := s.repo.store.ChangeConnection(ctx, next, was.Connection, changeEntry(actor, was.Connection, now.Connection))
 	switch {
 	case err != nil:
 		return Connection{}, err
@@ -105,7 +105,7 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, was *opened, pat
 	case outcome == TooMany:
 		return Connection{}, fault.Field("/name", "cannot change again: a connection can have %d earlier names, which all still lead to it", MaxAliases)
 	case was.Status == NeedsReconnect && now.Status != NeedsReconnect:
-		err = s.wakeSteps(ctx, now.Connection)
+		err = s.repo.wakeSteps(ctx, now.Connection)
 	}
 	return now.Connection, err
 }
@@ -120,18 +120,6 @@ func changeEntry(actor auth.Actor, was, now Connection) audit.Entry {
 		details["access"] = now.Access
 	}
 	return actor.AuditEntry("connection.updated", "connection", now.ID, details)
-}
-
-// readSealed reads a connection with its secrets, whatever its status.
-func (s *Service) readSealed(ctx context.Context, c Connection) (*opened, error) {
-	sealed, err := s.store.SealedConnection(ctx, c.WorkspaceID, c.Name)
-	if err != nil {
-		return nil, err
-	}
-	if sealed == nil || sealed.ID != c.ID {
-		return nil, notFound(c.ID)
-	}
-	return s.unseal(ctx, *sealed)
 }
 
 // patch returns a connection with a change.
@@ -153,7 +141,7 @@ func (s *Service) patch(ctx context.Context, was *opened, patch Patch) (*opened,
 		}
 		now.Definition = patch.Definition
 	}
-	if err := s.setFields(ctx, &now, patch.Fields); err != nil {
+	if err := s.repo.integrations.setFields(ctx, &now, patch.Fields); err != nil {
 		return nil, err
 	}
 	if err := now.reconfirm(patch.Hosts); err != nil {

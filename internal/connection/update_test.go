@@ -113,14 +113,14 @@ func TestUpdateEndsConsent(t *testing.T) {
 	more := definition(s, fmt.Sprintf(`, "authorize_url": %q, "scopes": ["admin"]`, s.URL+"/authorize"))
 	_, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Definition: more})
 	faulttest.Want(t, err, fault.InvalidRequest, "/fields/client_secret")
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 	now, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Definition: more, Fields: map[string]string{"client_secret": oauthserver.ClientSecret}})
 	if err != nil || now.Status != connection.NeedsReconnect || now.ExpiresAt != nil {
 		t.Fatalf("it is now %+v, %v", now, err)
 	}
-	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.parts, s, "shop")); !broken {
 		t.Error("the first consent still counts")
 	}
 	// Only a consent ends that, not another change.
@@ -136,7 +136,7 @@ func TestUpdateEndsConsent(t *testing.T) {
 	if _, err := in.Complete(t.Context(), in.owner, s.Consent(t, address)); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }
@@ -185,13 +185,13 @@ func TestUpdateRepairsConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.parts, s, "shop")); !broken {
 		t.Fatal("the connection works")
 	}
 	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": oauthserver.ClientSecret}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }
@@ -204,13 +204,13 @@ func TestUpdateOfClientSecret(t *testing.T) {
 	c := in.connect(s, "shop")
 	s.Set(func(now *oauthserver.Settings) { now.Secret = "another-secret-of-the-client" })
 	s.ExpireAll()
-	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.parts, s, "shop")); !broken {
 		t.Fatal("the old secret of the client still works")
 	}
 	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": "another-secret-of-the-client"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }
@@ -249,7 +249,7 @@ func TestUpdateDuringConsent(t *testing.T) {
 	if now, err := in.Get(t.Context(), in.owner, c.ID); err != nil || len(now.Hosts) != 1 {
 		t.Errorf("it is now %+v, %v", now, err)
 	}
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 	// A renewal meanwhile is no change.
@@ -257,7 +257,7 @@ func TestUpdateDuringConsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ExpireAll()
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 	if _, err := consent(address, nil); err != nil {
@@ -280,7 +280,7 @@ func TestUpdateDuringRenewal(t *testing.T) {
 	})
 	s.ExpireAll()
 	called := make(chan error, 2)
-	go func() { called <- in.call(in.Service, s, "shop") }()
+	go func() { called <- in.call(in.parts, s, "shop") }()
 	<-arrived
 	s.Set(func(now *oauthserver.Settings) { now.Before = nil })
 	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": oauthserver.ClientSecret}}); err != nil {
@@ -297,7 +297,7 @@ func TestUpdateDuringRenewal(t *testing.T) {
 		t.Errorf("the token was renewed %d times", n)
 	}
 	s.ExpireAll()
-	if err := in.call(in.Service, s, "shop"); err != nil {
+	if err := in.call(in.parts, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }
@@ -318,7 +318,7 @@ func TestUpdateOfClientSecretDuringRenewal(t *testing.T) {
 	})
 	s.ExpireAll()
 	called := make(chan error)
-	go func() { called <- in.call(in.Service, s, "shop") }()
+	go func() { called <- in.call(in.parts, s, "shop") }()
 	<-arrived
 	s.Set(func(now *oauthserver.Settings) { now.Before = nil })
 	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": "another-secret-of-the-client"}}); err != nil {
@@ -353,7 +353,7 @@ func TestUpdateDuringTest(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	in.Service = in.node("node_1")
+	in.parts = in.node("node_1")
 	c, err := in.Create(ctx, in.owner, connection.New{
 		Name: "shop", Auth: integration.Bearer, Fields: map[string]string{"token": "a token"},
 		Definition: []byte(`{"hosts": ["api.example.com"], "test_url": "https://api.example.com/me"}`),

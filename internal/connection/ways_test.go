@@ -118,7 +118,7 @@ func TestEveryWayToConnect(t *testing.T) {
 				case way.Kind == integration.OAuth2 && fields["client_secret"] == "":
 					t.Fatal("there is no field for the client")
 				default:
-					if _, err := create(t.Context(), node, in.owner, wanted); err != nil {
+					if _, err := create(t.Context(), node.Connections, in.owner, wanted); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -177,13 +177,13 @@ func sampleFields(fields []integration.Field, keyFile string) (values map[string
 }
 
 // consentTo makes a connection by consent, with an OAuth app.
-func consentTo(t *testing.T, in *installation, node *connection.Service, service *integration.Integration, way *integration.Auth, wanted connection.New) {
+func consentTo(t *testing.T, in *installation, node *parts, service *integration.Integration, way *integration.Auth, wanted connection.New) {
 	t.Helper()
 	app := connection.NewApp{Integration: service.ID, Auth: way.ID, ClientID: "client", ClientSecret: clientSecret, Fields: map[string]string{}}
 	for _, f := range way.AppFields {
 		app.Fields[f.Name] = cmp.Or(f.Default, f.Example, "s3cret-"+f.Name)
 	}
-	if _, _, err := putApp(t.Context(), node, in.owner, app); err != nil {
+	if _, _, err := putApp(t.Context(), node.Apps, in.owner, app); err != nil {
 		t.Fatal(err)
 	}
 	address, err := node.Connect(t.Context(), in.owner, wanted, redirect)

@@ -23,11 +23,11 @@ import (
 
 // Apps finds OAuth apps.
 type Apps interface {
-	// AppOf returns the app that a connection was made with; nil if it has none that others
+	// OfConnection returns the app that a connection was made with; nil if it has none that others
 	// share. It fails if calls for the app cannot come to the connection.
-	AppOf(ctx context.Context, workspaceID, connection string) (*connection.InstalledApp, error)
-	// AppWithID returns the app with an id; nil if there is none.
-	AppWithID(ctx context.Context, id string) (*connection.InstalledApp, error)
+	OfConnection(ctx context.Context, workspaceID, connection string) (*connection.InstalledApp, error)
+	// WithID returns the app with an id; nil if there is none.
+	WithID(ctx context.Context, id string) (*connection.InstalledApp, error)
 }
 
 // Vault seals contents and signs the URLs of apps.
@@ -103,7 +103,7 @@ func (c *Calls) findApp(ctx context.Context, token string) (*connection.Installe
 	if len(parts) != 3 {
 		return nil, "", nil
 	}
-	app, err := c.apps.AppWithID(ctx, parts[0])
+	app, err := c.apps.WithID(ctx, parts[0])
 	if err != nil || app == nil {
 		return nil, "", err
 	}
@@ -117,7 +117,7 @@ func (c *Calls) findApp(ctx context.Context, token string) (*connection.Installe
 // useApp makes calls for the app of a connection come to the subscription. A connection with
 // an app of its own has a URL of its own, too.
 func (t *task) useApp(ctx context.Context) error {
-	app, err := t.Apps.AppOf(ctx, t.WorkspaceID, t.need.Connection)
+	app, err := t.Apps.OfConnection(ctx, t.WorkspaceID, t.need.Connection)
 	if err != nil {
 		return err
 	}

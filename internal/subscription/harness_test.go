@@ -117,7 +117,7 @@ type env struct {
 	node   *subscription.Reconciler
 	fanout *subscription.Fanout
 	// apps are those of the operator: app is the one for the shop.
-	apps *connection.Service
+	apps *connection.Apps
 	app  *connection.InstalledApp
 	full bool // the queue of runs
 
@@ -162,9 +162,9 @@ func newEnv(t *testing.T) *env {
 	}
 	e.calls = subscription.NewCalls(e.store.Subscriptions, e.deps, e.runs, e.inbox)
 	e.fanout = subscription.NewFanout(e.calls, e.deps.Log)
-	e.apps = connection.NewService(e.store.Connections, e.vault, nil, integrations, "node_1", e.deps.Log)
-	e.must(e.apps.AddFileApps([]byte(`[{"integration": "shop", "client_id": "a-client", "client_secret": "s3cr3t-of-the-app"}]`)))
-	e.app, err = e.apps.AppWithID(t.Context(), "file-shop-oauth2")
+	e.apps = connection.NewServices(connection.Deps{Store: e.store.Connections, Vault: e.vault, Catalog: integrations, Node: "node_1", Log: e.deps.Log}).Apps
+	e.must(e.apps.AddFromFile([]byte(`[{"integration": "shop", "client_id": "a-client", "client_secret": "s3cr3t-of-the-app"}]`)))
+	e.app, err = e.apps.WithID(t.Context(), "file-shop-oauth2")
 	e.must(err)
 	e.connect("my-shop", "ada")
 	return e
@@ -345,10 +345,12 @@ func (*env) Verifying(_ context.Context, _, _ string, secret integration.Templat
 }
 
 // No connection was made with an app that others share.
-func (*env) AppOf(context.Context, string, string) (*connection.InstalledApp, error) { return nil, nil }
+func (*env) OfConnection(context.Context, string, string) (*connection.InstalledApp, error) {
+	return nil, nil
+}
 
-func (e *env) AppWithID(ctx context.Context, id string) (*connection.InstalledApp, error) {
-	return e.apps.AppWithID(ctx, id)
+func (e *env) WithID(ctx context.Context, id string) (*connection.InstalledApp, error) {
+	return e.apps.WithID(ctx, id)
 }
 
 func (*env) Names(context.Context, auth.Actor) (workflow.Names, error) {

@@ -122,7 +122,7 @@ func (s *Service) sharedSetup(ctx context.Context, of Subscription, about operat
 	if err != nil {
 		return "", "", err
 	}
-	app, err := s.apps.AppOf(ctx, of.WorkspaceID, need.Connection)
+	app, err := s.apps.OfConnection(ctx, of.WorkspaceID, need.Connection)
 	switch {
 	case err != nil || app == nil:
 		return "", "", err
