@@ -73,6 +73,24 @@ func checkChange(actor auth.Actor, c Connection) error {
 	return checkUse(actor, c)
 }
 
+// changeable returns a connection that an actor may change.
+func (s *Service) changeable(ctx context.Context, actor auth.Actor, id string) (Connection, error) {
+	c, err := s.Get(ctx, actor, id)
+	if err == nil {
+		err = checkChange(actor, c)
+	}
+	return c, err
+}
+
+// openChangeable is like changeable, and opens the connection.
+func (s *Service) openChangeable(ctx context.Context, actor auth.Actor, id string) (*opened, error) {
+	c, err := s.changeable(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.repo.reopen(ctx, c)
+}
+
 func restricted(actor auth.Actor, c Connection) error {
 	if actor.Type == audit.ActorUser {
 		return fault.New(fault.ConnectionRestricted, "the connection %q is not open to you: ask whoever created it, or an owner of the workspace, to add you", c.Name)

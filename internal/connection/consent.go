@@ -16,7 +16,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
-	"github.com/stepmill/stepmill/internal/uid"
 )
 
 // Consents makes and reconnects connections with the consent of a person, who gives it in
@@ -95,8 +94,8 @@ func (cs *Consents) Connect(ctx context.Context, actor auth.Actor, in New, redir
 
 // prepare returns a connection that needs the consent of a person, as it will be made.
 func (cs *Consents) prepare(ctx context.Context, actor auth.Actor, in New) (*opened, error) {
-	if !namePattern.MatchString(in.Name) {
-		return nil, fault.Field("/name", nameRule)
+	if err := checkName(in.Name); err != nil {
+		return nil, err
 	}
 	existing, err := cs.repo.store.SealedConnection(ctx, actor.Workspace.ID, in.Name)
 	if err != nil {
@@ -105,25 +104,17 @@ func (cs *Consents) prepare(ctx context.Context, actor auth.Actor, in New) (*ope
 	if existing != nil {
 		return nil, nameTaken(in.Name)
 	}
-	if in, err = cs.connections.Discover(ctx, actor, cs.repo.integrations.forService(in)); err != nil {
+	if in, err = cs.connections.Discover(ctx, actor, in); err != nil {
 		return nil, err
 	}
-	now := clock.Now()
-	c := &opened{Connection: Connection{
-		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition, Auth: in.Auth,
-		Access: Everyone, CreatedAt: now, CreatedBy: actor.Name(),
-	}}
-	if err := cs.connections.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
-		return nil, err
-	}
-	return c, cs.repo.integrations.configure(ctx, c, in)
+	return cs.connections.draft(ctx, actor, in)
 }
 
 // Reconnect begins to renew the consent for a connection. Until it is completed, the
 // connection stays as it is. The hosts confirm where the credential may be sent if its own
 // integration has changed.
 func (cs *Consents) Reconnect(ctx context.Context, actor auth.Actor, id, redirect string, hosts []string) (string, error) {
-	now, err := cs.readForConsent(ctx, actor, id)
+	now, err := cs.connections.openChangeable(ctx, actor, id)
 	if err == nil && !now.isConfirmed() && len(now.secrets.Fields) > 0 {
 		err = fault.New(fault.InvalidRequest, "the integration of the connection was changed: change the connection with its hosts and its secret fields first, then reconnect it")
 	}
@@ -134,18 +125,6 @@ func (cs *Consents) Reconnect(ctx context.Context, actor auth.Actor, id, redirec
 		return "", err
 	}
 	return cs.askConsent(ctx, actor, now, redirect, now.Epoch)
-}
-
-// readForConsent reads a connection whose consent is renewed.
-func (cs *Consents) readForConsent(ctx context.Context, actor auth.Actor, id string) (*opened, error) {
-	c, err := cs.connections.Get(ctx, actor, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkChange(actor, c); err != nil {
-		return nil, err
-	}
-	return cs.repo.readSealed(ctx, c)
 }
 
 func (cs *Consents) askConsent(ctx context.Context, actor auth.Actor, c *opened, redirect string, epoch int64) (string, error) {

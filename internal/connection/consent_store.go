@@ -111,7 +111,7 @@ func (cs *Consents) saveConsent(ctx context.Context, actor auth.Actor, c *opened
 	}
 	entry := auditEntry(actor, "connection.reconnected", c.Connection)
 	for {
-		was, err := cs.repo.readSealed(ctx, c.Connection)
+		was, err := cs.repo.reopen(ctx, c.Connection)
 		if err != nil {
 			return err
 		}

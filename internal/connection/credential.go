@@ -39,6 +39,35 @@ type Token struct {
 	RefreshEndsAt *time.Time `json:"refresh_ends_at,omitempty"`
 }
 
+const (
+	// renewAhead is how long before its expiry a token is renewed: at most this, and at
+	// most half of its life.
+	renewAhead = 15 * time.Minute
+	// usableFor is how long a token that is used must still be valid: at most this, and
+	// at most a quarter of its life.
+	usableFor = 30 * time.Second
+)
+
+// isDue reports whether a token should be renewed before it is used.
+func (t *Token) isDue(now time.Time) bool {
+	if t == nil {
+		return true
+	}
+	if t.ExpiresAt == nil {
+		return false
+	}
+	ahead := min(renewAhead, t.ExpiresAt.Sub(t.IssuedAt)/2)
+	return !now.Before(t.ExpiresAt.Add(-ahead))
+}
+
+// isUsable reports whether a token will not expire while it is on its way.
+func (t *Token) isUsable(now time.Time) bool {
+	if t == nil || t.ExpiresAt == nil {
+		return t != nil
+	}
+	return now.Before(t.ExpiresAt.Add(-min(usableFor, t.ExpiresAt.Sub(t.IssuedAt)/4)))
+}
+
 // values lists the secrets themselves.
 func (s secrets) values() []string {
 	var out []string

@@ -61,7 +61,7 @@ func (cs *Consents) ConnectDevice(ctx context.Context, actor auth.Actor, in New)
 // ReconnectDevice begins to renew such a consent. Until it is completed, the connection
 // stays as it is.
 func (cs *Consents) ReconnectDevice(ctx context.Context, actor auth.Actor, id string) (DeviceConsent, error) {
-	c, err := cs.readForConsent(ctx, actor, id)
+	c, err := cs.connections.openChangeable(ctx, actor, id)
 	if err != nil {
 		return DeviceConsent{}, err
 	}

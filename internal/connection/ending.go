@@ -73,7 +73,7 @@ func (r *Renewer) CheckEnding(ctx context.Context) error {
 }
 
 func (r *Renewer) checkEnding(ctx context.Context, c Connection) error {
-	now, err := r.repo.readSealed(ctx, c)
+	now, err := r.repo.reopen(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -136,6 +136,13 @@ func (c *opened) isLike(other *opened) bool {
 	return c.ID == other.ID && bytes.Equal(c.Definition, other.Definition) && maps.Equal(c.Fields, other.Fields) && maps.Equal(c.secrets.Fields, other.secrets.Fields)
 }
 
+// keepsToken reports whether a connection still has the token that it had before it was
+// changed.
+func (c *opened) keepsToken(before *opened) bool {
+	is, was := c.secrets.Token, before.secrets.Token
+	return c.ID == before.ID && is != nil && was != nil && is.Access == was.Access && is.IssuedAt.Equal(was.IssuedAt)
+}
+
 // forgetAccount forgets which account the connection had, so that only the service can say
 // which one its new token is for.
 func (c *opened) forgetAccount() {

@@ -51,6 +51,11 @@ func refused(code, description string) error {
 	return fault.New(fault.ConsentRefused, "the access was not allowed at the service: %s. To fix it: %s", describeError(code, description), advice)
 }
 
+func consentExpired() error {
+	return fault.New(fault.ConsentExpired,
+		"this consent can no longer be completed: it took longer than 10 minutes, was completed before, or was started by another person or in another workspace. Connect again")
+}
+
 // describeError describes an error that a service reported.
 func describeError(code, description string) string {
 	if description == "" {
@@ -103,9 +108,4 @@ func deviceRefused(c *opened, err error) error {
 		return refused(failure.code, failure.description)
 	}
 	return fault.New(fault.ConsentRefused, "%v. Check the client ID and %s and the token URL, and connect again", err, c.clientCredential())
-}
-
-func consentExpired() error {
-	return fault.New(fault.ConsentExpired,
-		"this consent can no longer be completed: it took longer than 10 minutes, was completed before, or was started by another person or in another workspace. Connect again")
 }

@@ -33,16 +33,10 @@ type Renewer struct {
 }
 
 const (
-	// renewAhead is how long before its expiry a token is renewed: at most this, and at
-	// most half of its life.
-	renewAhead = 15 * time.Minute
 	// renewalTime bounds one renewal. A claim is valid for longer, so that two nodes
 	// never use a refresh token at the same time.
 	renewalTime = 45 * time.Second
 	claimTime   = 60 * time.Second
-	// usableFor is how long a token that is used must still be valid: at most this, and
-	// at most a quarter of its life.
-	usableFor = 30 * time.Second
 	// claimCheck is how often others look whether a renewal is done.
 	claimCheck = 100 * time.Millisecond
 	// quickRenewal is shorter than the lease of a node: a renewal that takes no longer has
@@ -50,24 +44,34 @@ const (
 	quickRenewal = time.Second
 )
 
-// isDue reports whether a token should be renewed before it is used.
-func (t *Token) isDue(now time.Time) bool {
-	if t == nil {
-		return true
+// refresh returns a connection with a token that can be used. One that is about to expire
+// is renewed in the background; only one that has expired is waited for.
+func (r *Renewer) refresh(ctx context.Context, c *opened) (*opened, error) {
+	switch now := clock.Now(); {
+	case !c.hasToken() || !c.secrets.Token.isDue(now):
+		return c, nil
+	case c.secrets.Token.isUsable(now):
+		r.startRenewal(ctx, c)
+		return c, nil
 	}
-	if t.ExpiresAt == nil {
-		return false
-	}
-	ahead := min(renewAhead, t.ExpiresAt.Sub(t.IssuedAt)/2)
-	return !now.Before(t.ExpiresAt.Add(-ahead))
+	return r.renew(ctx, c)
 }
 
-// isUsable reports whether a token will not expire while it is on its way.
-func (t *Token) isUsable(now time.Time) bool {
-	if t == nil || t.ExpiresAt == nil {
-		return t != nil
+// within waits for the token of a connection no longer than the limit.
+func (r *Renewer) within(ctx context.Context, c *opened, limit time.Duration, get func(context.Context, *opened) (*opened, error)) (*opened, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ready, err := get(limited, c)
+	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return ready, err
 	}
-	return now.Before(t.ExpiresAt.Add(-min(usableFor, t.ExpiresAt.Sub(t.IssuedAt)/4)))
+	if _, storing := r.storing.Load(c.ID); storing {
+		return nil, &StoreError{c.Name, err}
+	}
+	return nil, &action.Failure{
+		Code: action.TimedOut, Retryable: true,
+		Message: fmt.Sprintf("the token of the connection %q was not renewed within %s", c.Name, clock.FormatDuration(limit)),
+	}
 }
 
 // renew returns the connection with a token of a later epoch than the given one, or the
@@ -268,13 +272,6 @@ func (r *Renewer) learnFromToken(c *opened, answer tokenAnswer) {
 	*c = learned
 }
 
-// keepsToken reports whether a connection still has the token that it had before it was
-// changed.
-func (c *opened) keepsToken(before *opened) bool {
-	is, was := c.secrets.Token, before.secrets.Token
-	return c.ID == before.ID && is != nil && was != nil && is.Access == was.Access && is.IssuedAt.Equal(was.IssuedAt)
-}
-
 // failRenewal ends a renewal that got no token. If a person has changed the connection
 // meanwhile, that says nothing about what it is now, and it returns the changed one.
 func (r *Renewer) failRenewal(ctx context.Context, old *opened, claim Claim, cause error) (*opened, error) {
@@ -302,34 +299,4 @@ func unavailable(name string, cause error) error {
 	return &action.Failure{
 		Code: CodeUnavailable, Retryable: true, Message: fmt.Sprintf("the token of the connection %q could not be renewed: %v", name, cause),
 	}
-}
-
-// within waits for the token of a connection no longer than the limit.
-func (r *Renewer) within(ctx context.Context, c *opened, limit time.Duration, get func(context.Context, *opened) (*opened, error)) (*opened, error) {
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	ready, err := get(limited, c)
-	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-		return ready, err
-	}
-	if _, storing := r.storing.Load(c.ID); storing {
-		return nil, &StoreError{c.Name, err}
-	}
-	return nil, &action.Failure{
-		Code: action.TimedOut, Retryable: true,
-		Message: fmt.Sprintf("the token of the connection %q was not renewed within %s", c.Name, clock.FormatDuration(limit)),
-	}
-}
-
-// refresh returns a connection with a token that can be used. One that is about to expire
-// is renewed in the background; only one that has expired is waited for.
-func (r *Renewer) refresh(ctx context.Context, c *opened) (*opened, error) {
-	switch now := clock.Now(); {
-	case !c.hasToken() || !c.secrets.Token.isDue(now):
-		return c, nil
-	case c.secrets.Token.isUsable(now):
-		r.startRenewal(ctx, c)
-		return c, nil
-	}
-	return r.renew(ctx, c)
 }

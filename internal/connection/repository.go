@@ -52,8 +52,8 @@ func (r *repository) readAny(ctx context.Context, workspaceID, name string) (*op
 	return r.unseal(ctx, *sealed)
 }
 
-// readSealed reads a connection with its secrets, whatever its status.
-func (r *repository) readSealed(ctx context.Context, c Connection) (*opened, error) {
+// reopen reads a connection with its secrets, whatever its status.
+func (r *repository) reopen(ctx context.Context, c Connection) (*opened, error) {
 	sealed, err := r.store.SealedConnection(ctx, c.WorkspaceID, c.Name)
 	if err != nil {
 		return nil, err

@@ -46,25 +46,31 @@ type New struct {
 
 // PrepareCreate prepares a connection of a kind that needs no consent.
 func (s *Service) PrepareCreate(ctx context.Context, actor auth.Actor, in New) (Sealed, error) {
-	in = s.repo.integrations.forService(in)
-	now := clock.Now()
-	c := &opened{Connection: Connection{
-		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition,
-		Auth: in.Auth, Access: Everyone, Status: Untested, Epoch: 1, CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
-	}}
-	if !namePattern.MatchString(in.Name) {
-		return Sealed{}, fault.Field("/name", nameRule)
-	}
-	if err := s.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
+	if err := checkName(in.Name); err != nil {
 		return Sealed{}, err
 	}
-	if err := s.repo.integrations.configure(ctx, c, in); err != nil {
+	c, err := s.draft(ctx, actor, in)
+	if err != nil {
 		return Sealed{}, err
 	}
 	if c.auth.NeedsConsent() {
 		return Sealed{}, fault.Field("/auth", "%s needs the consent of a person: connect it in the dashboard", c.service.Name)
 	}
 	return s.repo.seal(ctx, c)
+}
+
+// draft returns a new connection, which is not stored.
+func (s *Service) draft(ctx context.Context, actor auth.Actor, in New) (*opened, error) {
+	in = s.repo.integrations.forService(in)
+	now := clock.Now()
+	c := &opened{Connection: Connection{
+		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition,
+		Auth: in.Auth, Access: Everyone, Status: Untested, Epoch: 1, CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
+	}}
+	if err := s.setAccess(ctx, &c.Connection, in.Access, in.Members); err != nil {
+		return nil, err
+	}
+	return c, s.repo.integrations.configure(ctx, c, in)
 }
 
 // Create creates a prepared connection.
@@ -96,7 +102,12 @@ func nameTaken(name string) error {
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 
-const nameRule = "must start with a letter a-z and contain only a-z, 0-9, _ and -, at most 63 characters"
+func checkName(name string) error {
+	if !namePattern.MatchString(name) {
+		return fault.Field("/name", "must start with a letter a-z and contain only a-z, 0-9, _ and -, at most 63 characters")
+	}
+	return nil
+}
 
 // Get reads one connection.
 func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Connection, error) {
@@ -132,11 +143,8 @@ func (s *Service) Places(ctx context.Context, actor auth.Actor, name string, usa
 // Delete deletes a connection that no active workflow uses. Then it revokes its token
 // at the service, if the service allows that.
 func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error {
-	c, err := s.Get(ctx, actor, id)
+	c, err := s.changeable(ctx, actor, id)
 	if err != nil {
-		return err
-	}
-	if err := checkChange(actor, c); err != nil {
 		return err
 	}
 	deleted, users, err := s.repo.store.DeleteConnection(ctx, actor.Workspace.ID, id, auditEntry(actor, "connection.deleted", c))
@@ -152,14 +160,6 @@ func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error
 	return notFound(id)
 }
 
-func auditEntry(actor auth.Actor, what string, c Connection) audit.Entry {
-	return actor.AuditEntry(what, "connection", c.ID, map[string]any{"name": c.Name})
-}
-
-func notFound(id string) error {
-	return fault.New(fault.ConnectionNotFound, "there is no connection %q", id)
-}
-
 // revokeDeleted revokes the token of a connection that was deleted.
 //
 // Reconnecting does not revoke the previous token: many services have one grant for a
@@ -171,4 +171,12 @@ func (s *Service) revokeDeleted(ctx context.Context, deleted Sealed) {
 		return
 	}
 	s.servers.revoke(ctx, c)
+}
+
+func auditEntry(actor auth.Actor, what string, c Connection) audit.Entry {
+	return actor.AuditEntry(what, "connection", c.ID, map[string]any{"name": c.Name})
+}
+
+func notFound(id string) error {
+	return fault.New(fault.ConnectionNotFound, "there is no connection %q", id)
 }

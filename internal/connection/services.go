@@ -71,7 +71,7 @@ func NewServices(d Deps) Services {
 		repo: repo, renewer: s.Renewer, client: d.Client, masks: mask.NewCache(maskMemory), recent: recentMasks{last: map[recentKey]recentMask{}}, log: d.Log,
 		rejected: pauses{first: time.Minute, longest: time.Minute}, used: map[string]time.Time{},
 	}
-	s.Tester = &Tester{repo: repo, connections: s.Connections, opener: s.Opener, client: d.Client, audit: d.Store}
+	s.Tester = &Tester{repo: repo, connections: s.Connections, opener: s.Opener, renewer: s.Renewer, client: d.Client, audit: d.Store}
 	s.Consents = &Consents{
 		repo: repo, store: d.Store, connections: s.Connections, apps: s.Apps, tester: s.Tester, servers: servers, persister: persister,
 	}

@@ -23,6 +23,7 @@ type Tester struct {
 	repo        *repository
 	connections *Service
 	opener      *Opener
+	renewer     *Renewer
 	client      Client
 	audit       Recorder
 }
@@ -84,9 +85,8 @@ func (t *Tester) test(ctx context.Context, actor auth.Actor, tested Connection) 
 // is and whatever failed before, a token that is due is requested again. If that repairs
 // the connection, the steps that wait for it continue.
 func (t *Tester) openForTest(ctx context.Context, tested Connection) (*opened, error) {
-	t.opener.renewer.failed.end(tested.ID)
-	t.opener.rejected.end(tested.ID)
-	c, err := t.repo.readSealed(ctx, tested)
+	t.opener.endPauses(tested.ID)
+	c, err := t.repo.reopen(ctx, tested)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (t *Tester) openForTest(ctx context.Context, tested Connection) (*opened, e
 	if !c.hasToken() || !broken && c.secrets.Token.isUsable(clock.Now()) {
 		return c, nil
 	}
-	if c, err = t.opener.renewer.renew(ctx, c); err == nil && broken {
+	if c, err = t.renewer.renew(ctx, c); err == nil && broken {
 		err = t.repo.wakeSteps(ctx, c.Connection)
 	}
 	return c, err

@@ -42,15 +42,9 @@ func (p Patch) isEmpty() bool {
 // because the connection was broken try it again. If a person consented to what is
 // changed, somebody has to consent again. A patch without members changes nothing.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch) (Connection, error) {
-	c, err := s.Get(ctx, actor, id)
-	if err != nil {
-		return Connection{}, err
-	}
-	if err := checkChange(actor, c); err != nil {
-		return Connection{}, err
-	}
-	if patch.isEmpty() {
-		return c, nil
+	c, err := s.changeable(ctx, actor, id)
+	if err != nil || patch.isEmpty() {
+		return c, err
 	}
 	if patch.Definition != nil && c.Integration == "" {
 		if patch.Definition, err = s.discover(ctx, c.WorkspaceID, c.Auth, patch.Definition); err != nil {
@@ -58,14 +52,7 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 		}
 	}
 	for {
-		c, err := s.Get(ctx, actor, id)
-		if err != nil {
-			return Connection{}, err
-		}
-		if err := checkChange(actor, c); err != nil {
-			return Connection{}, err
-		}
-		was, err := s.repo.readSealed(ctx, c)
+		was, err := s.openChangeable(ctx, actor, id)
 		if err != nil {
 			return Connection{}, err
 		}
@@ -126,8 +113,8 @@ func changeEntry(actor auth.Actor, was, now Connection) audit.Entry {
 func (s *Service) patch(ctx context.Context, was *opened, patch Patch) (*opened, error) {
 	now := *was
 	if patch.Name != nil {
-		if !namePattern.MatchString(*patch.Name) {
-			return nil, fault.Field("/name", nameRule)
+		if err := checkName(*patch.Name); err != nil {
+			return nil, err
 		}
 		now.Name = *patch.Name
 	}

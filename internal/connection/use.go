@@ -153,6 +153,12 @@ func (o *Opener) setStatus(ctx context.Context, c *opened, status Status, proble
 	}
 }
 
+// endPauses lets the token of a connection be requested again at once.
+func (o *Opener) endPauses(id string) {
+	o.rejected.end(id)
+	o.renewer.failed.end(id)
+}
+
 // markUsed notes that a connection was used.
 func (o *Opener) markUsed(id string) {
 	o.mu.Lock()
