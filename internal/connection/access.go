@@ -36,8 +36,8 @@ type Audience struct {
 	Owner string
 }
 
-// includes reports whether an actor may use the connection. API keys use those that are
-// open to everyone.
+// includes reports whether an actor may use the connection. API keys may use those that are open
+// to everyone.
 func (a Audience) includes(actor auth.Actor) bool {
 	if a.Access == Everyone {
 		return true
@@ -47,7 +47,7 @@ func (a Audience) includes(actor auth.Actor) bool {
 
 func (c Connection) audience() Audience { return Audience{c.Access, c.Members, c.CreatedBy} }
 
-// checkUse rejects an actor who may not use a connection.
+// checkUse returns an error if an actor may not use a connection.
 func checkUse(actor auth.Actor, c Connection) error {
 	if c.audience().includes(actor) {
 		return nil
@@ -64,8 +64,8 @@ func (s *Service) Usable(ctx context.Context, actor auth.Actor, id string) (Conn
 	return c, checkUse(actor, c)
 }
 
-// checkChange rejects an actor who may not change a connection. An owner of the
-// workspace may change each one, and so decide who uses it.
+// checkChange returns an error if an actor may not change a connection. An owner of the workspace
+// may change every connection, and so decide who may use it.
 func checkChange(actor auth.Actor, c Connection) error {
 	if actor.Type == audit.ActorUser && auth.Grants(actor.Scopes, auth.Admin) {
 		return nil
@@ -82,7 +82,7 @@ func (s *Service) changeable(ctx context.Context, actor auth.Actor, id string) (
 	return c, err
 }
 
-// openChangeable is like changeable, and opens the connection.
+// openChangeable is like changeable and also opens the connection.
 func (s *Service) openChangeable(ctx context.Context, actor auth.Actor, id string) (*opened, error) {
 	c, err := s.changeable(ctx, actor, id)
 	if err != nil {

@@ -20,8 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// Apps are the OAuth apps of workspaces, and those of the operator, which all workspaces
-// can use.
+// Apps are the OAuth apps of workspaces, and those of the operator for all workspaces.
 type Apps struct {
 	repo     *repository
 	fileApps map[appKey]InstalledApp // of the operator
@@ -81,7 +80,7 @@ type AppStore interface {
 	// AppFor returns the app for a service that a workspace uses: its own, or a shared
 	// one.
 	AppFor(ctx context.Context, workspaceID, integration, auth string) (*SealedApp, error)
-	// AppWithID returns the app with an id, of whatever workspace.
+	// AppWithID returns the app with an id, of any workspace.
 	AppWithID(ctx context.Context, id string) (*SealedApp, error)
 	// SetConnectionApp records which app a connection was made with, if the connection
 	// still has the epoch.
@@ -99,7 +98,7 @@ type NewApp struct {
 	Shared       bool
 }
 
-// Prepare prepares an OAuth app.
+// Prepare prepares an OAuth app. Put stores it.
 func (a *Apps) Prepare(ctx context.Context, actor auth.Actor, in NewApp) (SealedApp, error) {
 	service, err := a.repo.integrations.find(ctx, actor.Workspace.ID, in.Integration)
 	if err != nil {
@@ -141,8 +140,8 @@ func (a *Apps) Prepare(ctx context.Context, actor auth.Actor, in NewApp) (Sealed
 	return SealedApp{app, sealed}, err
 }
 
-// Put creates a prepared OAuth app, or replaces the one for the same service. Connections
-// that exist keep the app that they were made with until they are reconnected.
+// Put stores an OAuth app that Prepare returned, or replaces the one for the same service.
+// Existing connections keep the app that they were made with until they are reconnected.
 func (a *Apps) Put(ctx context.Context, actor auth.Actor, app SealedApp) (stored App, isNew bool, err error) {
 	details := map[string]any{"integration": app.Integration}
 	return a.repo.store.PutApp(ctx, app,
@@ -151,7 +150,7 @@ func (a *Apps) Put(ctx context.Context, actor auth.Actor, app SealedApp) (stored
 
 const maxCredential = 4 << 10
 
-// appFields checks the values of the app fields and tells secrets from the others.
+// appFields checks the values of the app fields, and separates secrets from the others.
 func appFields(service *integration.Integration, way *integration.Auth, values map[string]string) (plain, secret map[string]string, err error) {
 	plain, secret, problems := sortFields(way.AppFields, values, "an OAuth app for "+service.Name)
 	if len(problems) > 0 {
@@ -190,7 +189,7 @@ func (a *Apps) List(ctx context.Context, actor auth.Actor, page paging.Request) 
 	return a.repo.store.Apps(ctx, actor.Workspace.ID, page)
 }
 
-// Get reads one OAuth app.
+// Get returns an OAuth app of a workspace.
 func (a *Apps) Get(ctx context.Context, actor auth.Actor, id string) (App, error) {
 	if !uid.Valid(uid.OAuthApp, id) {
 		return App{}, appNotFound(id)
@@ -199,7 +198,7 @@ func (a *Apps) Get(ctx context.Context, actor auth.Actor, id string) (App, error
 	return fault.Found(app, err, appNotFound, id)
 }
 
-// Delete deletes an OAuth app. Connections keep the app that they were made with.
+// Delete deletes an OAuth app. Existing connections keep it.
 func (a *Apps) Delete(ctx context.Context, actor auth.Actor, id string) error {
 	app, err := a.Get(ctx, actor, id)
 	if err != nil {
@@ -217,7 +216,8 @@ func appNotFound(id string) error {
 	return fault.New(fault.OAuthAppNotFound, "there is no OAuth app %q", id)
 }
 
-// clientFor returns the OAuth app that a connection is made with, and records it there.
+// clientFor returns the OAuth app for a connection that is about to be made, and records it in
+// the connection.
 func (a *Apps) clientFor(ctx context.Context, c *opened) (oauthClient, error) {
 	if c.Integration == "" { // a custom connection has its own
 		return c.client(), nil
@@ -240,8 +240,8 @@ func (a *Apps) clientFor(ctx context.Context, c *opened) (oauthClient, error) {
 	return oauthClient{app.ClientID, app.secrets.ClientSecret}, nil
 }
 
-// checkAppHost rejects a connection whose token endpoint is on a host that whoever
-// connects has chosen freely: the secret of an app must not be sent there.
+// checkAppHost rejects a connection whose token endpoint is on a host that the person who
+// connects can choose freely: the secret of an app must not be sent there.
 func checkAppHost(c *opened) error {
 	name := c.auth.HostField()
 	for _, field := range c.service.Fields(c.auth) {

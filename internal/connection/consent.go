@@ -18,8 +18,8 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// Consents makes and reconnects connections with the consent of a person, who gives it in
-// a browser or on another device.
+// Consents creates and reconnects connections with the consent of a person, who gives it in the
+// browser or, with a code, on another device.
 type Consents struct {
 	repo        *repository
 	store       ConsentStore
@@ -28,13 +28,16 @@ type Consents struct {
 	tester      *Tester
 	servers     *authServers
 	persister   *persister
-	accepted    sync.Map // consents on other devices that are not stored yet: *acceptedDevice
+	// accepted has the *acceptedDevice of consents on other devices that are not stored yet, by
+	// acceptedKey.
+	accepted sync.Map
 }
 
-// consentLife is how long a person may take to consent.
+// consentLife is how long a person may take to consent in the browser.
 const consentLife = 10 * time.Minute
 
-// pending is what the completion of a consent needs.
+// pending is what the completion of a consent needs. It is stored sealed, because any node may
+// get the request that completes it.
 type pending struct {
 	Verifier   string            `json:"verifier"`
 	Redirect   string            `json:"redirect"`
@@ -46,14 +49,14 @@ type pending struct {
 	Reconnect int64 `json:"reconnect"`
 	// Confirmed is the Use of an own integration that the person has confirmed.
 	Confirmed string `json:"confirmed,omitempty"`
-	// Device is the code of a person who consents on another device; nil for a person who
-	// is sent to the service and back.
+	// Device is the code of a consent on another device; nil if the browser is sent to the
+	// service and back.
 	Device *deviceCode `json:"device,omitempty"`
-	// Given is what the consent has given, if the person still has to confirm it.
+	// Given is the outcome of the consent if the person still has to confirm it.
 	Given *given `json:"given,omitempty"`
 }
 
-// given is the connection that a consent makes.
+// given is the connection that results from a consent.
 type given struct {
 	Connection Connection `json:"connection"`
 	Token      Token      `json:"token"`
@@ -62,17 +65,17 @@ type given struct {
 // Completed is the outcome of a consent.
 type Completed struct {
 	Connection
-	// Replaces is the account that the connection had until now, if the person consented
-	// with another one. Nothing has changed then, until they confirm it.
+	// Replaces is the account that the connection had before, if the person consented with
+	// another one. Then nothing changes until they confirm it.
 	Replaces string
 }
 
-// isChanged reports whether a person has changed the connection since the consent began.
+// isChanged reports whether somebody has changed the connection since the consent began.
 func (p pending) isChanged(now *opened) bool {
 	return !bytes.Equal(compact(now.Definition), compact(p.Connection.Definition)) || !maps.Equal(now.Fields, p.Connection.Fields) || !maps.Equal(now.secrets.Fields, p.Secrets)
 }
 
-// compact returns JSON without spaces, as it is in a pending consent.
+// compact returns JSON without spaces. That of a pending consent has lost them.
 func compact(text json.RawMessage) []byte {
 	var out bytes.Buffer
 	if json.Compact(&out, text) != nil {
@@ -81,9 +84,8 @@ func compact(text json.RawMessage) []byte {
 	return out.Bytes()
 }
 
-// Connect begins to make a connection that needs the consent of a person. It returns
-// the URL at the service where the person consents. The service sends the browser back
-// to the redirect URL.
+// Connect asks for the consent that a new connection needs. It returns the URL at the service
+// where the person consents. The service then sends the browser back to the redirect URL.
 func (cs *Consents) Connect(ctx context.Context, actor auth.Actor, in New, redirect string) (string, error) {
 	c, err := cs.prepare(ctx, actor, in)
 	if err != nil {
@@ -92,7 +94,8 @@ func (cs *Consents) Connect(ctx context.Context, actor auth.Actor, in New, redir
 	return cs.askConsent(ctx, actor, c, redirect, 0)
 }
 
-// prepare returns a connection that needs the consent of a person, as it will be made.
+// prepare returns a new connection that lacks only the consent. It rejects a name that is taken
+// now rather than after the consent.
 func (cs *Consents) prepare(ctx context.Context, actor auth.Actor, in New) (*opened, error) {
 	if err := checkName(in.Name); err != nil {
 		return nil, err
@@ -110,8 +113,8 @@ func (cs *Consents) prepare(ctx context.Context, actor auth.Actor, in New) (*ope
 	return cs.connections.draft(ctx, actor, in)
 }
 
-// Reconnect begins to renew the consent for a connection. Until it is completed, the
-// connection stays as it is. The hosts confirm where the credential may be sent if its own
+// Reconnect asks for another consent to a connection, which stays as it is until that is
+// completed. The hosts confirm where the credential may be sent if the workspace's own
 // integration has changed.
 func (cs *Consents) Reconnect(ctx context.Context, actor auth.Actor, id, redirect string, hosts []string) (string, error) {
 	now, err := cs.connections.openChangeable(ctx, actor, id)
@@ -174,8 +177,8 @@ func authorizeURL(c *opened, client oauthClient, wait pending, state string) (st
 	return u.String(), nil
 }
 
-// Complete completes a consent with the parameters that the service sent back. The
-// state in them can be used once, and only by the person who was asked.
+// Complete completes a consent with the parameters with which the service sent the browser
+// back. The state in them can be used once, and only by the person who was asked.
 func (cs *Consents) Complete(ctx context.Context, actor auth.Actor, callback url.Values) (Completed, error) {
 	state := callback.Get("state")
 	wait, c, err := cs.takeConsent(ctx, actor, state)
@@ -194,7 +197,7 @@ func (cs *Consents) Complete(ctx context.Context, actor auth.Actor, callback url
 	if callback.Get("code") == "" {
 		return Completed{}, fault.New(fault.ConsentRefused, "the service sent the browser back without a code: connect again")
 	}
-	// A browser that goes away does not lose the token.
+	// Go on if the browser disconnects: the service issues the token once.
 	ctx = context.WithoutCancel(ctx)
 	if err := cs.obtain(ctx, actor, c, wait, callback); err != nil {
 		return Completed{}, err
@@ -211,7 +214,7 @@ func (cs *Consents) Complete(ctx context.Context, actor auth.Actor, callback url
 	return done, nil
 }
 
-// Confirm reconnects a connection with another account than before.
+// Confirm completes a consent that was given with another account than before.
 func (cs *Consents) Confirm(ctx context.Context, actor auth.Actor, state string) (Connection, error) {
 	wait, c, err := cs.takeConsent(ctx, actor, state)
 	if err != nil {
@@ -227,14 +230,15 @@ func (cs *Consents) Confirm(ctx context.Context, actor auth.Actor, state string)
 	return c.Connection, nil
 }
 
-// obtain gets a token for the code of a consent, and learns what the service tells.
+// obtain exchanges the code of a consent for a token and accepts it.
 func (cs *Consents) obtain(ctx context.Context, actor auth.Actor, c *opened, wait pending, callback url.Values) error {
 	env := c.env()
 	env.Callback = map[string]string{}
 	for name := range callback {
 		env.Callback[name] = callback.Get(name)
 	}
-	c.forgetAccount()
+	c.Learned = maps.Clone(c.Learned)
+	delete(c.Learned, integration.Account) // only the service can say whose token the new one is
 	if err := c.learn(integration.AtCallback, env); err != nil {
 		return err
 	}
@@ -245,8 +249,8 @@ func (cs *Consents) obtain(ctx context.Context, actor auth.Actor, c *opened, wai
 	return cs.accept(ctx, actor, c, answer)
 }
 
-// accept sets the first token of a connection, learns what the service tells, and tests
-// the connection.
+// accept sets the first token of a connection, learns from the response with the token, and
+// tests the connection.
 func (cs *Consents) accept(ctx context.Context, actor auth.Actor, c *opened, answer tokenAnswer) error {
 	c.setToken(&answer.token)
 	env := c.env()

@@ -15,9 +15,9 @@ import (
 
 // Consent is a consent that a person was asked for at a service.
 type Consent struct {
-	StateHash   []byte // of the state parameter, which the service sends back
+	StateHash   []byte // of the state, which the service or the dialog sends back
 	WorkspaceID string
-	UserID      string // who was asked; nobody else can complete it
+	UserID      string // of the person who was asked; nobody else can complete it
 	Pending     []byte // sealed
 	ExpiresAt   time.Time
 }
@@ -33,7 +33,6 @@ type ConsentStore interface {
 	TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (*Consent, error)
 }
 
-// storeConsent stores a consent until it is completed.
 func (cs *Consents) storeConsent(ctx context.Context, actor auth.Actor, state string, wait pending, life time.Duration) error {
 	consent := Consent{StateHash: hashState(state), WorkspaceID: wait.Connection.WorkspaceID, UserID: actor.ID, ExpiresAt: clock.Now().Add(life)}
 	if err := cs.sealConsent(ctx, &consent, wait); err != nil {
@@ -60,8 +59,8 @@ func consentRef(c Consent) vault.Ref {
 	return vault.Ref{Workspace: c.WorkspaceID, Table: "consents", ID: fmt.Sprintf("%x", c.StateHash)}
 }
 
-// takeConsent returns the consent with a state, which cannot be used again, and the
-// connection as it was when the person was asked.
+// takeConsent deletes and returns the consent with a state, and the connection as it was when
+// the person was asked.
 func (cs *Consents) takeConsent(ctx context.Context, actor auth.Actor, state string) (wait pending, c *opened, err error) {
 	consent, err := cs.store.TakeConsent(ctx, hashState(state), actor.ID, clock.Now())
 	if err != nil {
@@ -73,8 +72,7 @@ func (cs *Consents) takeConsent(ctx context.Context, actor auth.Actor, state str
 	return cs.openConsent(ctx, consent)
 }
 
-// openConsent opens what the completion of a consent needs, and the connection as it was
-// when the person was asked.
+// openConsent opens a consent, and the connection as it was when the person was asked.
 func (cs *Consents) openConsent(ctx context.Context, consent *Consent) (wait pending, c *opened, err error) {
 	plain, err := cs.repo.vault.Open(ctx, consentRef(*consent), consent.Pending)
 	if err != nil {
@@ -90,12 +88,13 @@ func (cs *Consents) openConsent(ctx context.Context, consent *Consent) (wait pen
 	return wait, c, err
 }
 
-// storeGiven returns a function that stores what a consent has given.
+// storeGiven returns a function that stores the connection that results from a consent. It can
+// be repeated until the store works.
 func (cs *Consents) storeGiven(actor auth.Actor, c *opened, wait pending) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := cs.saveConsent(ctx, actor, c, wait)
-		// Such as a name that is taken by now. If the connection still exists, its own token
-		// may be part of the same grant.
+		// The token will never be stored, for example because the name is taken by now. Do not
+		// revoke it if the connection has changed: its own token may belong to the same grant.
 		if _, rejected := fault.As(err); rejected && !isTemporary(err) && !fault.Is(err, fault.ConsentExpired) {
 			cs.servers.revoke(ctx, c)
 		}
@@ -103,8 +102,8 @@ func (cs *Consents) storeGiven(actor auth.Actor, c *opened, wait pending) func(c
 	}
 }
 
-// saveConsent stores a connection that a person has consented to, unless that is done.
-// Steps that wait for it continue.
+// saveConsent stores a connection that a person has consented to, unless an earlier attempt
+// has. Steps that wait for the connection continue.
 func (cs *Consents) saveConsent(ctx context.Context, actor auth.Actor, c *opened, wait pending) error {
 	if wait.Reconnect == 0 {
 		return cs.insertConsented(ctx, actor, c)
@@ -118,12 +117,12 @@ func (cs *Consents) saveConsent(ctx context.Context, actor auth.Actor, c *opened
 		if err := checkChange(actor, was.Connection); err != nil {
 			return err
 		}
-		if was.keepsToken(c) { // the store has failed after it was written
+		if was.keepsToken(c) { // an earlier attempt stored it and then failed
 			return cs.repo.wakeSteps(ctx, was.Connection)
 		}
-		// It may have been renewed or marked as broken in the meantime, which the new
-		// consent replaces, or changed, which the person has not consented to, or
-		// reconnected once more.
+		// A later epoch may come from a renewal, or from marking the connection as broken: the
+		// new consent replaces both. But if somebody has changed or reconnected the connection,
+		// the person has consented to something else.
 		if was.Epoch != wait.Reconnect && (wait.isChanged(was) || was.UpdatedAt.After(c.UpdatedAt)) {
 			return fault.New(fault.ConsentExpired, "the connection %q was changed while you were at the service: reconnect it once more", c.Name)
 		}
@@ -143,11 +142,11 @@ func (cs *Consents) saveConsent(ctx context.Context, actor auth.Actor, c *opened
 	}
 }
 
-// insertConsented stores a new connection that a person has consented to, unless that is
-// done.
+// insertConsented stores a new connection that a person has consented to, unless an earlier
+// attempt has.
 func (cs *Consents) insertConsented(ctx context.Context, actor auth.Actor, c *opened) error {
 	found, err := cs.repo.store.Connection(ctx, c.WorkspaceID, c.ID)
-	if err != nil || found != nil { // the store has failed after it was written
+	if err != nil || found != nil { // an earlier attempt stored it and then failed
 		return err
 	}
 	c.Epoch = 1

@@ -40,11 +40,11 @@ type Token struct {
 }
 
 const (
-	// renewAhead is how long before its expiry a token is renewed: at most this, and at
-	// most half of its life.
+	// renewAhead is how long before its expiry a token is renewed, unless half of its life is
+	// shorter.
 	renewAhead = 15 * time.Minute
-	// usableFor is how long a token that is used must still be valid: at most this, and
-	// at most a quarter of its life.
+	// usableFor is how long a token must still be valid to be used, unless a quarter of its life
+	// is shorter.
 	usableFor = 30 * time.Second
 )
 
@@ -60,7 +60,7 @@ func (t *Token) isDue(now time.Time) bool {
 	return !now.Before(t.ExpiresAt.Add(-ahead))
 }
 
-// isUsable reports whether a token will not expire while it is on its way.
+// isUsable reports whether a token stays valid long enough for a request to arrive.
 func (t *Token) isUsable(now time.Time) bool {
 	if t == nil || t.ExpiresAt == nil {
 		return t != nil

@@ -17,21 +17,19 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// The device authorization grant (RFC 8628): the service issues a code, the person enters
-// it at the service on any device, and meanwhile the token endpoint is asked again and
-// again whether they have. There is no redirect back.
+// The device authorization grant (RFC 8628): the service issues a code, the person enters it at
+// the service on any device, and meanwhile we poll the token endpoint. There is no redirect back.
 //
-// Whoever shows the code to the person drives it: each PollDevice sends at most one
-// request, and none before the service allows the next one. So the same person is signed
-// in all the time, any node can go on after a restart, and nothing runs for a person who
-// has left.
+// The client that shows the code drives the polling: each PollDevice sends at most one request,
+// and none before the interval of the service has passed. So the person stays signed in, any
+// node can go on after a restart, and nothing runs for a person who has left.
 
 const (
 	deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
-	// maxDeviceLife is the longest that a person may take, whatever the service allows.
+	// maxDeviceLife limits how long a person may take, even if the service allows more.
 	maxDeviceLife = 30 * time.Minute
-	// deviceInterval is the time between two requests if the service names none, and how
-	// much longer it gets each time that the service asks for that or fails.
+	// deviceInterval is the interval between two polls if the service names none, and what is
+	// added to it when the service asks to slow down or fails.
 	deviceInterval = 5 * time.Second
 	maxUserCode    = 100
 )
@@ -48,8 +46,8 @@ type DeviceConsent struct {
 	Interval    time.Duration
 }
 
-// ConnectDevice begins to make a connection with the consent of a person who enters a
-// code at the service.
+// ConnectDevice asks for the consent that a new connection needs, with a code that the person
+// enters at the service.
 func (cs *Consents) ConnectDevice(ctx context.Context, actor auth.Actor, in New) (DeviceConsent, error) {
 	c, err := cs.prepare(ctx, actor, in)
 	if err != nil {
@@ -58,8 +56,8 @@ func (cs *Consents) ConnectDevice(ctx context.Context, actor auth.Actor, in New)
 	return cs.askDevice(ctx, actor, c, 0)
 }
 
-// ReconnectDevice begins to renew such a consent. Until it is completed, the connection
-// stays as it is.
+// ReconnectDevice asks for another such consent to a connection, which stays as it is until
+// that is completed.
 func (cs *Consents) ReconnectDevice(ctx context.Context, actor auth.Actor, id string) (DeviceConsent, error) {
 	c, err := cs.connections.openChangeable(ctx, actor, id)
 	if err != nil {
@@ -86,15 +84,15 @@ func (cs *Consents) askDevice(ctx context.Context, actor auth.Actor, c *opened, 
 
 // DeviceOutcome is what is known about a consent on another device.
 type DeviceOutcome struct {
-	// Connection is the connection that the consent has made; nil while the person has not
+	// Connection is the connection that results from the consent; nil until the person has
 	// consented.
 	Connection *Connection
-	// Wait is how long it takes until the service may be asked again.
+	// Wait is how long to wait before the next poll.
 	Wait time.Duration
 }
 
-// PollDevice asks the service whether a person has consented, if it may be asked already,
-// and makes the connection. Only the person who was asked can do that.
+// PollDevice asks the service whether a person has consented, unless it is too early for that,
+// and stores the connection if they have. Only the person who was asked may call it.
 func (cs *Consents) PollDevice(ctx context.Context, actor auth.Actor, state string) (DeviceOutcome, error) {
 	if stored, ok := cs.accepted.Load(acceptedKey(actor, state)); ok {
 		return stored.(*acceptedDevice).outcome()
@@ -117,12 +115,13 @@ func (cs *Consents) PollDevice(ctx context.Context, actor auth.Actor, state stri
 	if left := wait.Device.NextAt.Sub(now); left > 0 {
 		return DeviceOutcome{Wait: left}, nil
 	}
-	// Nobody else asks meanwhile. If this process dies, somebody does soon.
+	// This claims the poll: nobody else sends one meanwhile. If the process dies, the claim
+	// ends by itself.
 	claimed, err := cs.delayPoll(ctx, consent, wait, now.Add(tokenTimeout+wait.Device.Interval))
 	if err != nil || !claimed {
 		return DeviceOutcome{Wait: wait.Device.Interval}, err
 	}
-	// A browser that goes away does not lose the token.
+	// Go on if the browser disconnects: the service issues the token once.
 	ctx = context.WithoutCancel(ctx)
 	answer, err := cs.servers.redeemDevice(ctx, c, *wait.Device)
 	if longer, again := asksAgain(err); again {
@@ -154,13 +153,12 @@ func (cs *Consents) PollDevice(ctx context.Context, actor auth.Actor, state stri
 	return cs.acceptDevice(acceptedKey(actor, state), &acceptedDevice{c, storing})
 }
 
-// acceptedDevice is a consent on another device that the service has confirmed.
+// acceptedDevice is a consent on another device for which the service has issued a token.
 type acceptedDevice struct {
 	connection *opened // not to be read before storing is done
 	storing    *commit
 }
 
-// outcome returns what is known about the consent by now.
 func (d *acceptedDevice) outcome() (DeviceOutcome, error) {
 	select {
 	case <-d.storing.done:
@@ -178,8 +176,8 @@ func acceptedKey(actor auth.Actor, state string) any {
 	return [3]string{actor.Workspace.ID, actor.ID, string(hashState(state))}
 }
 
-// acceptDevice waits until a consent is stored. If that takes long, the next requests of
-// the person return the outcome.
+// acceptDevice waits until a consent is stored. If that takes too long, later polls return the
+// outcome.
 func (cs *Consents) acceptDevice(key any, d *acceptedDevice) (DeviceOutcome, error) {
 	select {
 	case <-d.storing.done:
@@ -190,7 +188,8 @@ func (cs *Consents) acceptDevice(key any, d *acceptedDevice) (DeviceOutcome, err
 	return d.outcome()
 }
 
-// delayPoll stores when the service may be asked next, unless somebody else has done so.
+// delayPoll stores when the service may be polled next, unless another request has just done
+// so.
 func (cs *Consents) delayPoll(ctx context.Context, consent *Consent, wait pending, until time.Time) (stored bool, err error) {
 	was := consent.Pending
 	wait.Device.NextAt = until
@@ -204,7 +203,7 @@ func (cs *Consents) delayPoll(ctx context.Context, consent *Consent, wait pendin
 type deviceCode struct {
 	Code     string        `json:"code"`
 	Interval time.Duration `json:"interval"`
-	// NextAt is when the service may be asked next.
+	// NextAt is when the service may be polled next.
 	NextAt time.Time `json:"next_at"`
 }
 
@@ -263,8 +262,8 @@ func describeDeviceError(c *opened, resp *egress.Response, members map[string]an
 	return failure.what()
 }
 
-// verificationURL returns the URL where a person enters a code, or "" if it is not one to
-// send people to. It may lack TLS only where the service does.
+// verificationURL returns the URL where a person enters a code, or "" if it is not safe to send
+// people there. Only a service without TLS itself may have one without TLS.
 func verificationURL(text string, endpoint *url.URL) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || endpoint.Scheme != "http") {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// metadataTimeout bounds a request for the metadata of an issuer.
+	// metadataTimeout limits a request for the metadata of an issuer.
 	metadataTimeout = 10 * time.Second
 	maxMetadata     = 256 << 10
 )
 
-// Discover reads what the issuer of a custom connection publishes, and fills in what its
-// definition leaves out. It may be slow: a caller with a transaction discovers before.
+// Discover reads the metadata of the issuer of a custom connection, and fills in what its
+// definition leaves out. It sends requests, so it must not be called inside a transaction.
 func (s *Service) Discover(ctx context.Context, actor auth.Actor, in New) (New, error) {
 	if in.Integration != "" {
 		return in, nil

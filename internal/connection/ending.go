@@ -11,23 +11,23 @@ import (
 
 // EndingStore stores when consents end.
 type EndingStore interface {
-	// EndingConnections returns the connections of all workspaces whose consent ends soon,
-	// the most urgent first, if nobody was warned yet and they are not broken.
+	// EndingConnections returns the connections of all workspaces whose consent ends soon, the
+	// most urgent first, except for those that are broken or that were warned about before.
 	EndingConnections(ctx context.Context, now time.Time, limit int) ([]Connection, error)
-	// WarnConnection writes the event of a consent that ends soon, once, if the connection
-	// still has the epoch.
+	// WarnConnection stores the event of a consent that ends soon, once, if the connection still
+	// has the epoch.
 	WarnConnection(ctx context.Context, c Connection, warning event.Event) (warned bool, err error)
 }
 
 const (
-	// endingNotice is how long before the end of a consent people are warned, or a
-	// quarter of its life if that is shorter.
+	// endingNotice is how long before the end of a consent people are warned, unless a quarter of
+	// its life is shorter.
 	endingNotice = 7 * 24 * time.Hour
-	// endingBatch is how many connections CheckEnding looks at.
+	// endingBatch limits the connections that one CheckEnding looks at.
 	endingBatch = 100
 )
 
-// setToken gives a connection a token, or none.
+// setToken sets the token of a connection, which may be nil, and the times that depend on it.
 func (c *opened) setToken(token *Token) {
 	before, warnAt := c.ConsentEndsAt, c.WarnAt
 	c.secrets.Token, c.ExpiresAt, c.ConsentEndsAt, c.WarnAt = token, nil, nil, nil
@@ -40,7 +40,7 @@ func (c *opened) setToken(token *Token) {
 	}
 	switch end := c.ConsentEndsAt; {
 	case end == nil:
-	case before != nil && end.Sub(*before).Abs() <= time.Minute: // it has not moved
+	case before != nil && end.Sub(*before).Abs() <= time.Minute: // the same end, computed from another response
 		c.WarnAt = warnAt
 	default:
 		warnAt := end.Add(-min(endingNotice, end.Sub(token.IssuedAt)/4))
@@ -56,8 +56,8 @@ func (t *Token) accessEndsAt() *time.Time {
 	return t.RefreshEndsAt
 }
 
-// CheckEnding renews connections whose consent ends soon: that often gives it a new end,
-// also if nothing else uses the connection. It warns about those that end nevertheless.
+// CheckEnding renews connections whose consent ends soon, because that often extends the consent
+// and nothing else may use them before. It warns people about those that end nevertheless.
 func (r *Renewer) CheckEnding(ctx context.Context) error {
 	ending, err := r.ending.EndingConnections(ctx, clock.Now(), endingBatch)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Renewer) checkEnding(ctx context.Context, c Connection) error {
 		defer cancel()
 		if renewed, err := r.renew(limited, now); err == nil {
 			now = renewed
-		} // otherwise it ends, as far as is known
+		} // otherwise warn of the end that is known
 	}
 	if now.WarnAt == nil || now.WarnAt.After(clock.Now()) {
 		return nil

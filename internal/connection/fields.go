@@ -15,7 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 )
 
-// configure describes a connection that is made and sets its fields.
+// configure finds the integration of a new connection and sets its fields.
 func (i *integrations) configure(ctx context.Context, c *opened, in New) error {
 	if err := i.setFields(ctx, c, in.Fields); err != nil {
 		return err
@@ -26,9 +26,9 @@ func (i *integrations) configure(ctx context.Context, c *opened, in New) error {
 	return checkApplied(c)
 }
 
-// setFields describes a connection and sets its fields, of which those that are
-// missing keep their value. Fields that a change of the definition removed are dropped.
-// It evaluates no expression that reads a secret.
+// setFields finds the integration of a connection and sets its fields. Fields that are missing
+// keep their value; fields that the definition no longer has are dropped. It evaluates no
+// expression that reads a secret, because its errors reach callers who may not know the secret.
 func (i *integrations) setFields(ctx context.Context, c *opened, fields map[string]string) (err error) {
 	if err := checkSize(c.Definition); err != nil {
 		return err
@@ -67,9 +67,8 @@ func (i *integrations) setFields(ctx context.Context, c *opened, fields map[stri
 	return c.setHosts()
 }
 
-// checkApplied reports what is wrong with a connection once its secrets are applied. The
-// result depends on the secrets, so whoever gets it must have entered them: see
-// requireSecrets.
+// checkApplied checks what depends on the secrets of a connection. Its errors can tell something
+// about them, so only someone who has entered them may see these: see requireSecrets.
 func checkApplied(c *opened) error {
 	if problems := slices.Concat(checkUser(c), checkCertificate(c)); len(problems) > 0 {
 		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
@@ -124,8 +123,8 @@ func checkTestURL(c *opened) error {
 	return nil
 }
 
-// sortFields checks the values that were entered for fields, and tells secrets from the
-// others. A field without a value has its default.
+// sortFields checks the values of fields, and separates secrets from the others. A field without
+// a value gets its default.
 func sortFields(known []integration.Field, values map[string]string, service string) (plain, secret map[string]string, problems []fault.Detail) {
 	plain, secret = map[string]string{}, map[string]string{}
 	for i := range known {
@@ -154,7 +153,7 @@ func sortFields(known []integration.Field, values map[string]string, service str
 // time and memory.
 const maxSecretBytes = 256 << 10
 
-// checkSecrets reports the first secret that a connection has no room for.
+// checkSecrets reports the first secret that exceeds the limits of a connection.
 func checkSecrets(known []integration.Field, secrets map[string]string) []fault.Detail {
 	count, size := 0, 0
 	for _, f := range known {
@@ -185,7 +184,8 @@ func checkField(f *integration.Field, value string) error {
 	return nil
 }
 
-// setHosts fixes the hosts that a credential may be sent to.
+// setHosts sets the hosts that a credential may be sent to, as the integration and the variables
+// of the connection determine them.
 func (c *opened) setHosts() error {
 	names, err := c.service.Hosts(c.env().Connection)
 	if err != nil {

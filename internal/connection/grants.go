@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// issue requests a token in the way of the connection.
+// issue requests a new token with the grant of the connection.
 func (a *authServers) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
 	env, params := c.env(), url.Values{}
 	switch {
@@ -62,7 +62,7 @@ func (a *authServers) exchangeCode(ctx context.Context, c *opened, wait pending,
 	return a.exchangeToken(ctx, c)
 }
 
-// exchangeToken trades the token of a connection for one that lives longer.
+// exchangeToken exchanges the token of a connection for one that lives longer.
 func (a *authServers) exchangeToken(ctx context.Context, c *opened) (tokenAnswer, error) {
 	params := url.Values{}
 	if err := setParams(params, c.auth.Exchange.Params, c.env()); err != nil {
@@ -71,7 +71,7 @@ func (a *authServers) exchangeToken(ctx context.Context, c *opened) (tokenAnswer
 	return a.requestToken(ctx, c, c.auth.Exchange.URL, params)
 }
 
-// redeemDevice requests the token for a code that a person was asked to enter.
+// redeemDevice polls for the token of a device code.
 func (a *authServers) redeemDevice(ctx context.Context, c *opened, device deviceCode) (tokenAnswer, error) {
 	params := url.Values{"grant_type": {deviceGrant}, "device_code": {device.Code}}
 	if err := setParams(params, c.auth.TokenParams, c.env()); err != nil {
@@ -93,17 +93,17 @@ func setParams(params url.Values, templates map[string]integration.Template, env
 	return nil
 }
 
-// revokeTimeout bounds a revocation. Whoever deletes a connection waits for it.
+// revokeTimeout limits a revocation: the request that deletes a connection waits for it.
 const revokeTimeout = 10 * time.Second
 
 // revoke revokes the token of a connection where its service allows that (RFC 7009): the
-// refresh token, or the access token if there is none. It can fail without
-// consequences for us, so a failure is only logged.
+// refresh token, or the access token if there is none. A failure is only logged, because
+// nothing here depends on it.
 func (a *authServers) revoke(ctx context.Context, c *opened) {
 	if c.secrets.Token == nil || c.auth.RevokeURL.IsZero() {
 		return
 	}
-	// A browser that goes away does not keep the token alive.
+	// Go on if the browser disconnects: the token would stay valid.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
 	defer cancel()
 	params := url.Values{c.auth.RevokeParam: {cmp.Or(c.secrets.Token.Refresh, c.secrets.Token.Access)}}

@@ -21,8 +21,8 @@ const (
 	maxRecent = 1000
 )
 
-// hidden lists everything of a connection that must not be shown: its secrets, what is
-// made of them to send them, and the same of earlier secrets.
+// hidden lists everything about a connection that must not be shown: its secrets, the forms in
+// which they are sent, and the same for earlier secrets.
 func (c *opened) hidden() []string {
 	out := c.current()
 	for _, replaced := range c.secrets.Replaced {
@@ -58,16 +58,16 @@ func (c *opened) current() []string {
 	return slices.DeleteFunc(out, func(value string) bool { return value == "" })
 }
 
-// mask returns the masker for everything that must not be shown of a connection.
+// mask returns the masker for everything about a connection that must not be shown.
 func (o *Opener) mask(c *opened) *mask.Masker {
 	masker := o.masks.Of(c.WorkspaceID, c.hidden())
 	o.recent.set(c.Connection, masker)
 	return masker
 }
 
-// Mask returns a masker for the secrets of connections, whatever their status is. It
-// masks those that were replaced not long ago, too. Of a connection that was deleted it
-// masks what this process has used of it.
+// Mask returns a masker for the secrets of connections, whatever their status. It also masks
+// those that were replaced recently and, if a connection was deleted, those that this process
+// has used.
 func (o *Opener) Mask(ctx context.Context, workspaceID string, names []string) (*mask.Masker, error) {
 	var all []*mask.Masker
 	for _, name := range names {
@@ -77,7 +77,7 @@ func (o *Opener) Mask(ctx context.Context, workspaceID string, names []string) (
 		}
 		if sealed != nil {
 			c, err := o.repo.openSecrets(ctx, *sealed)
-			if err != nil && !errors.Is(err, vault.ErrSealed) { // nobody can use it then
+			if err != nil && !errors.Is(err, vault.ErrSealed) { // nobody can use a credential that cannot be decrypted
 				return nil, err
 			}
 			if err == nil {
@@ -93,9 +93,9 @@ func (o *Opener) Mask(ctx context.Context, workspaceID string, names []string) (
 	return mask.Join(all...), nil
 }
 
-// recentMasks are the maskers of connections that were used last, by workspace and name.
-// A run still needs that of a connection that was deleted, or replaced by another one of
-// the same name.
+// recentMasks has the maskers of the connections that were used last, by workspace and name. A
+// run that has used a connection still needs its masker after the connection was deleted, or
+// replaced by another one with the same name.
 type recentMasks struct {
 	mu   sync.Mutex
 	last map[recentKey]recentMask
@@ -114,7 +114,7 @@ func (r *recentMasks) set(c Connection, masker *mask.Masker) {
 	defer r.mu.Unlock()
 	was, known := r.last[key]
 	if !known && len(r.last) >= maxRecent {
-		for other := range r.last { // any one
+		for other := range r.last { // evict any one
 			delete(r.last, other)
 			break
 		}
@@ -132,10 +132,10 @@ func (r *recentMasks) of(workspaceID, name string) []*mask.Masker {
 	return []*mask.Masker{found.now, found.before}
 }
 
-// replaced is a secret that a connection had before.
+// replaced is a secret that a connection had before, which is kept until a time.
 type replaced struct {
 	Value string    `json:"value"`
-	Until time.Time `json:"until"` // how long it is kept
+	Until time.Time `json:"until"`
 }
 
 // Limits of the earlier secrets of a connection.
@@ -145,8 +145,8 @@ const (
 	replacedLife     = 30 * 24 * time.Hour
 )
 
-// keepReplaced keeps the secrets that a connection had before, if it no longer has them:
-// runs that have used them must not show them.
+// keepReplaced keeps the secrets of an earlier version that the connection no longer has: runs
+// that have used them must not show them.
 func (c *opened) keepReplaced(was *opened, now time.Time) {
 	current := c.current()
 	var kept []replaced
@@ -167,8 +167,9 @@ func (c *opened) keepReplaced(was *opened, now time.Time) {
 	c.secrets.Replaced = kept
 }
 
-// keptUntil returns how long a secret is kept after it was replaced. An access token that
-// has expired is of no use to anybody, and many are renewed every hour.
+// keptUntil returns until when to keep a secret that is replaced now. An access token is kept
+// until it expires, after which it is harmless: many are renewed every hour and would fill the
+// limits.
 func (c *opened) keptUntil(value string, now time.Time) time.Time {
 	if token := c.secrets.Token; token != nil && token.Access != "" && token.ExpiresAt != nil && strings.Contains(value, token.Access) {
 		return *token.ExpiresAt

@@ -13,15 +13,15 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// InstalledApp is an OAuth app with its secrets, as services know it that call at its URL.
+// InstalledApp is an OAuth app with its secrets, which verify the calls of services at its URL.
 // An app of the operator belongs to the first workspace.
 type InstalledApp struct {
 	App
 	secrets appSecrets
 }
 
-// Verifying returns the secret with which the service signs its calls, from a template of
-// its manifest; "" if the app does not have it.
+// Verifying returns the secret with which the service signs its calls, rendered from a template
+// of its manifest; "" if the app does not have it.
 func (a InstalledApp) Verifying(secret integration.Template) (string, error) {
 	values := map[string]string{integration.ClientSecret: a.secrets.ClientSecret}
 	maps.Copy(values, a.secrets.Fields)
@@ -29,14 +29,14 @@ func (a InstalledApp) Verifying(secret integration.Template) (string, error) {
 	return text, err
 }
 
-// Identity identifies the app at the service. An app that was replaced has another one: its
-// installations are not those of the new app.
+// Identity identifies the app at the service. An app that replaces another one has a new
+// identity, because the service does not call it for the installations of the old one.
 func (a InstalledApp) Identity() string {
 	sum := sha256.Sum256([]byte(a.ID + "\n" + a.ClientID))
 	return hex.EncodeToString(sum[:16])
 }
 
-// filePrefix is what the ids of the operator's apps begin with.
+// filePrefix is the prefix of the ids of the operator's apps.
 const filePrefix = "file"
 
 // fileID returns the id of the operator's app for a service.
@@ -97,9 +97,9 @@ func (a *Apps) ofFirstWorkspace(ctx context.Context, app InstalledApp) (*Install
 	return &app, nil
 }
 
-// OfConnection returns the OAuth app that a connection was made with; nil if the connection has no
-// app that others share, since a key or a token was entered for it. It fails if calls for the
-// app cannot come to the connection.
+// OfConnection returns the OAuth app that a connection was made with; nil if it shares no app
+// with others because a key or a token was entered for it. It returns an error if the calls of
+// the app cannot be assigned to the connection.
 func (a *Apps) OfConnection(ctx context.Context, workspaceID, name string) (*InstalledApp, error) {
 	c, err := a.repo.readAny(ctx, workspaceID, name)
 	if err != nil || c.Integration == "" || !c.auth.NeedsConsent() {
@@ -113,7 +113,7 @@ func (a *Apps) OfConnection(ctx context.Context, workspaceID, name string) (*Ins
 		return nil, &action.Failure{Code: CodeAppMissing, Message: fmt.Sprintf("the connection %q was made with another OAuth app than the one that is used now: reconnect it", name)}
 	case c.Learned[integration.Account] == "":
 		return nil, &action.Failure{Code: CodeAccountUnknown, Message: fmt.Sprintf("it is not known yet which account of %s the connection %q has: test the connection", c.service.Name, name)}
-	case c.App == "": // it was made by an earlier release
+	case c.App == "": // an earlier release made the connection
 		err = a.repo.store.SetConnectionApp(ctx, workspaceID, c.ID, c.Epoch, app.Identity())
 	}
 	return app, err

@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// integrations are those that a workspace can connect to.
+// integrations finds the integrations that a workspace can connect to.
 type integrations struct {
 	catalog *integration.Catalog // those that ship with Stepmill
 	own     Own                  // nil: workspaces have none of their own
@@ -74,9 +74,8 @@ func invalidDefinition(err error) error {
 	return out
 }
 
-// forService returns the input for a connection of the integration whose connections a
-// service uses, such as one of Google for Google Sheets. If no services are chosen, that
-// one is.
+// forService replaces a service that uses the connections of another integration by that
+// integration, such as Google Sheets by Google. If no services are chosen, it chooses that one.
 func (i *integrations) forService(in New) New {
 	service, ok := i.catalog.Find(in.Integration)
 	if !ok || service.Of == "" {
@@ -92,20 +91,21 @@ func (i *integrations) forService(in New) New {
 	return in
 }
 
-// The manifest of a workspace's own integration can change at any time, and whoever changes
-// it need not be the one who has entered the credential. So a connection keeps which use
-// somebody has confirmed, in its sealed part. As soon as the manifest describes another
-// use, no credential is sent: not to a host, not to a token endpoint, and not for a test.
+// The manifest of a workspace's own integration can change at any time, and whoever changes it
+// need not be the person who entered the credential. So the sealed part of a connection records
+// which use somebody has confirmed. As soon as the manifest describes another use, no credential
+// is sent: not to a host, not to a token endpoint, and not for a test.
 
 // changedProblem is why a connection cannot be used after its integration has changed.
 const changedProblem = "its integration was changed, so that the credential would be used in another way: confirm the hosts and enter the credential again"
 
-// isConfirmed reports whether somebody has confirmed how the credential is used now.
+// isConfirmed reports whether somebody has confirmed the present use of the credential.
 func (c *opened) isConfirmed() bool {
 	return c.service == nil || c.service.Use() == c.secrets.Confirmed
 }
 
-// confirm records that whoever connects knows the hosts of an own integration.
+// confirm records that whoever connects has confirmed the hosts of an own integration, if the
+// given hosts are exactly those.
 func (c *opened) confirm(hosts []string) error {
 	if c.service.Use() == "" {
 		if hosts != nil {
@@ -125,8 +125,8 @@ func (c *opened) confirm(hosts []string) error {
 	return nil
 }
 
-// reconfirm confirms the hosts of a connection that is changed or reconnected. Without
-// hosts, what was confirmed before must still hold.
+// reconfirm is confirm for a connection that is changed or reconnected. Hosts are only required
+// if the use has changed since it was confirmed.
 func (c *opened) reconfirm(hosts []string) error {
 	if hosts == nil && c.isConfirmed() {
 		return nil
@@ -139,7 +139,7 @@ func errUnconfirmed(c *opened) error {
 	return fault.New(fault.ConnectionBroken, "the connection %q cannot be used: %s", c.Name, changedProblem)
 }
 
-// mustConfirm is the error of a consent whose integration was changed meanwhile.
+// mustConfirm returns an error if the integration has changed since a consent was asked for.
 func (c *opened) mustConfirm() error {
 	if c.isConfirmed() {
 		return nil

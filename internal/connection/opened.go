@@ -15,7 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// opened is a connection with its secrets.
+// opened is a connection with its secrets, its integration and its way to authenticate.
 type opened struct {
 	Connection
 	secrets secrets
@@ -26,7 +26,6 @@ type opened struct {
 // scopes returns the OAuth scopes that the connection asks for.
 func (c *opened) scopes() []string { return c.service.ScopesOf(c.auth, c.Fields) }
 
-// setScopes adds the scopes to the parameters of a request, if there are any.
 func (c *opened) setScopes(params url.Values) {
 	if scopes := c.scopes(); len(scopes) > 0 {
 		params.Set(c.auth.ScopeParam, strings.Join(scopes, c.auth.ScopeSeparator))
@@ -36,9 +35,8 @@ func (c *opened) setScopes(params url.Values) {
 // env returns the values that the templates of the integration can read.
 func (c *opened) env() integration.Env {
 	env := integration.Env{Connection: map[string]string{}, Secret: c.secrets.Fields}
-	for _, values := range []map[string]string{c.Fields, c.Learned} {
-		maps.Copy(env.Connection, values)
-	}
+	maps.Copy(env.Connection, c.Fields)
+	maps.Copy(env.Connection, c.Learned)
 	if c.secrets.Token != nil {
 		env.Token = c.secrets.Token.Access
 	}
@@ -84,8 +82,8 @@ func (c *opened) signAWS(r *http.Request) error {
 	})(r)
 }
 
-// broken returns a BrokenError if the connection, which was asked for by a name that it
-// has or had before, has to be reconnected.
+// broken returns a BrokenError with the given name if the connection has to be reconnected. The
+// name may be one that it had before: callers know the connection by it.
 func (c *opened) broken(name string) error {
 	if c.Status != NeedsReconnect {
 		return nil
@@ -93,16 +91,14 @@ func (c *opened) broken(name string) error {
 	return &BrokenError{Name: name, Problem: c.Problem}
 }
 
-// learn sets the variables that a stage of connecting gives.
+// learn sets the variables that the service provides at a stage of connecting.
 func (c *opened) learn(stage integration.Stage, env integration.Env) error {
-	learned := maps.Clone(c.Learned)
-	if learned == nil {
-		learned = map[string]string{}
-	}
+	learned := map[string]string{}
+	maps.Copy(learned, c.Learned)
 	for name, template := range c.auth.Learned(stage) {
 		value, ok, err := template.Text(env)
 		switch {
-		case err != nil || !ok: // the service does not tell
+		case err != nil || !ok: // not part of the response
 		case name == integration.Label:
 			c.Account = value
 		default:
@@ -120,7 +116,7 @@ func (c *opened) learn(stage integration.Stage, env integration.Env) error {
 	return nil
 }
 
-// learnFromTest sets the variables that the response to a test tells, and the hosts that
+// learnFromTest sets the variables that the response to a test contains, and the hosts that
 // depend on them.
 func (c *opened) learnFromTest(body any) error {
 	env := c.env()
@@ -131,26 +127,14 @@ func (c *opened) learnFromTest(body any) error {
 	return c.setHosts()
 }
 
-// isLike reports whether two connections have been entered in the same way.
+// isLike reports whether two versions of a connection have the same definition, fields and
+// secrets, so that a test of one is a test of the other.
 func (c *opened) isLike(other *opened) bool {
 	return c.ID == other.ID && bytes.Equal(c.Definition, other.Definition) && maps.Equal(c.Fields, other.Fields) && maps.Equal(c.secrets.Fields, other.secrets.Fields)
 }
 
-// keepsToken reports whether a connection still has the token that it had before it was
-// changed.
+// keepsToken reports whether a connection still has the token of an earlier version.
 func (c *opened) keepsToken(before *opened) bool {
 	is, was := c.secrets.Token, before.secrets.Token
 	return c.ID == before.ID && is != nil && was != nil && is.Access == was.Access && is.IssuedAt.Equal(was.IssuedAt)
-}
-
-// forgetAccount forgets which account the connection had, so that only the service can say
-// which one its new token is for.
-func (c *opened) forgetAccount() {
-	learned := map[string]string{}
-	for name, value := range c.Learned {
-		if name != integration.Account {
-			learned[name] = value
-		}
-	}
-	c.Learned = learned
 }

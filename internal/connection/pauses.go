@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// pauses remembers connections whose token is not requested for a while, because
-// requesting it did not help. A pause ends with the epoch of its credential, and doubles
-// if it begins again.
+// pauses is a backoff for requests for tokens that did not help, by connection. Each pause is
+// twice as long as the one before. A new epoch ends it, because the credential is another one.
 type pauses struct {
 	first, longest time.Duration
 
@@ -22,7 +21,6 @@ type pause struct {
 	cause error
 }
 
-// begin begins a pause of a connection.
 func (p *pauses) begin(c *opened, cause error, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +40,8 @@ func (p *pauses) begin(c *opened, cause error, now time.Time) {
 	p.last[c.ID] = next
 }
 
-// left returns how long a connection still pauses, and why; zero if it does not.
+// left returns how much of the pause of a connection is left, and its cause; zero if there is
+// none.
 func (p *pauses) left(c *opened, now time.Time) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +52,6 @@ func (p *pauses) left(c *opened, now time.Time) (time.Duration, error) {
 	return last.until.Sub(now), last.cause
 }
 
-// end ends the pause of a connection.
 func (p *pauses) end(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

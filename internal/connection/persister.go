@@ -10,12 +10,12 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// persister repeats what must not be lost until the store works, such as storing a token
-// that a service has issued: it issues each one once.
+// persister repeats writes that must not be lost until the store accepts them, such as that of
+// a token, which the service does not issue again.
 type persister struct {
 	log     *slog.Logger
-	running sync.WaitGroup // writes, and the renewals that may need one
-	// life ends when the process stops, whether or not the store works again.
+	running sync.WaitGroup // writes, and renewals, which may end with one
+	// life ends when the process stops, even if the store still fails.
 	life context.Context
 	end  context.CancelFunc
 }
@@ -30,10 +30,10 @@ const (
 	maxStorePause = 5 * time.Second
 )
 
-// retry calls do until the store works, with backoff. It returns the last error if
-// that will not pass, or if the process stops.
+// retry calls do until the store works, with backoff. It returns the last error if a retry
+// would not help or the process stops.
 func (p *persister) retry(operation, id string, do func(context.Context) error) error {
-	ctx := context.Background() // the store limits each operation
+	ctx := context.Background() // no deadline of a request; the store limits each operation
 	for pause := minStorePause; ; pause = min(2*pause, maxStorePause) {
 		err := do(ctx)
 		if err == nil || !isTemporary(err) {
@@ -47,7 +47,7 @@ func (p *persister) retry(operation, id string, do func(context.Context) error) 
 	}
 }
 
-// commit is something that is written until the store works.
+// commit is a write that a persister repeats in the background.
 type commit struct {
 	done chan struct{}
 	err  error // after done is closed
@@ -63,10 +63,10 @@ func (p *persister) persist(operation, id string, do func(context.Context) error
 	return c
 }
 
-// storePatience is how long a person waits for the store.
+// storePatience is how long the request of a person waits for the store.
 const storePatience = 10 * time.Second
 
-// await waits a while for the commit of what a person has consented to.
+// await waits for the commit of a consent, but not longer than storePatience.
 func (c *commit) await(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -79,8 +79,8 @@ func (c *commit) await(ctx context.Context) error {
 	}
 }
 
-// shutdown waits for what is running, and then stops to repeat writes. When the context
-// ends, it gives up.
+// shutdown waits until everything that is running has finished or the context ends, and then
+// stops repeating writes.
 func (p *persister) shutdown(ctx context.Context) {
 	defer p.end()
 	done := make(chan struct{})

@@ -11,9 +11,9 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// checkIssuer checks which authorization server has sent the browser back (RFC 9207):
-// the code of another one must not be sent to the token endpoint of this one. If the
-// issuer of a custom connection is not known, it must be where the person was sent.
+// checkIssuer checks which authorization server has sent the browser back (RFC 9207): the code
+// of one server must not be sent to the token endpoint of another. If the issuer of a custom
+// connection is unknown, its host must be that of authorize_url.
 func checkIssuer(c *opened, callback url.Values) error {
 	issuer := callback.Get("iss")
 	switch {
@@ -34,8 +34,8 @@ func checkIssuer(c *opened, callback url.Values) error {
 	return nil
 }
 
-// refused returns the problem of a consent that ended with an error of RFC 6749, section
-// 4.1.2.1, or of the service.
+// refused returns the error of a consent that the service has refused with a code of RFC 6749,
+// section 4.1.2.1, or with one of its own.
 func refused(code, description string) error {
 	advice := "check the OAuth app at the service, its redirect URL and its scopes, and connect again"
 	switch code {
@@ -76,8 +76,8 @@ func shorten(text string) string {
 	return text
 }
 
-// asksAgain reports whether the answer to a request for a token may be another one later,
-// and how much longer the interval becomes.
+// asksAgain reports whether to poll again after an error, and by how much to increase the
+// interval.
 func asksAgain(err error) (longer time.Duration, again bool) {
 	if failure, ok := errors.AsType[*tokenError](err); ok {
 		isTemporary := failure.status >= http.StatusInternalServerError || failure.status == http.StatusTooManyRequests
@@ -98,7 +98,7 @@ func deviceExpired() error {
 		"this code can no longer be used: nobody entered it in time, it was used before, or it was requested by another person or in another workspace. Connect again")
 }
 
-// deviceRefused returns the problem of a consent that the service has ended.
+// deviceRefused returns the error of a consent on another device that the service has ended.
 func deviceRefused(c *opened, err error) error {
 	failure, ok := errors.AsType[*tokenError](err)
 	switch {

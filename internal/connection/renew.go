@@ -26,26 +26,26 @@ type Renewer struct {
 	node      string // this one
 	log       *slog.Logger
 
-	renewals singleflight.Group // by connection id
-	storing  sync.Map           // ids of connections whose renewal waits for the store
-	kept     sync.Map           // ids of connections whose new token is not stored yet
-	failed   pauses             // after a renewal that failed for now
+	renewals singleflight.Group // in flight on this node, by connection id
+	storing  sync.Map           // ids of connections whose renewal is waiting for the store
+	kept     sync.Map           // ids of connections whose new token is only in memory so far
+	failed   pauses             // after a renewal failed for a reason that may pass
 }
 
 const (
-	// renewalTime bounds one renewal. A claim is valid for longer, so that two nodes
-	// never use a refresh token at the same time.
+	// renewalTime limits one renewal. A claim outlives it, so that no second node claims the
+	// renewal and uses the same refresh token while the first one still waits for a response.
 	renewalTime = 45 * time.Second
 	claimTime   = 60 * time.Second
-	// claimCheck is how often others look whether a renewal is done.
+	// claimCheck is the interval at which nodes without the claim check for the new token.
 	claimCheck = 100 * time.Millisecond
-	// quickRenewal is shorter than the lease of a node: a renewal that takes no longer has
-	// kept its claim all the time.
+	// quickRenewal is shorter than the lease of a node. A renewal that takes longer may have
+	// lost its claim: a claim ends with the lease of its node.
 	quickRenewal = time.Second
 )
 
-// refresh returns a connection with a token that can be used. One that is about to expire
-// is renewed in the background; only one that has expired is waited for.
+// refresh returns the connection with a usable token. It renews a token that is about to
+// expire in the background, and waits only for the renewal of one that has expired.
 func (r *Renewer) refresh(ctx context.Context, c *opened) (*opened, error) {
 	switch now := clock.Now(); {
 	case !c.hasToken() || !c.secrets.Token.isDue(now):
@@ -57,7 +57,8 @@ func (r *Renewer) refresh(ctx context.Context, c *opened) (*opened, error) {
 	return r.renew(ctx, c)
 }
 
-// within waits for the token of a connection no longer than the limit.
+// within calls refresh or renew with a time limit. When the limit is reached, it returns an
+// error that says whether the store or the service was too slow.
 func (r *Renewer) within(ctx context.Context, c *opened, limit time.Duration, get func(context.Context, *opened) (*opened, error)) (*opened, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -75,8 +76,9 @@ func (r *Renewer) within(ctx context.Context, c *opened, limit time.Duration, ge
 }
 
 // renew returns the connection with a token of a later epoch than the given one, or the
-// connection that has its name by now. One caller at a time renews it, on all nodes
-// together; the others wait for the result. A caller that gives up does not interrupt it.
+// connection that has taken its name. At any time at most one caller in the cluster renews
+// it, and the others wait for the result. A caller that gives up does not cancel the renewal:
+// the service may already have used up the refresh token.
 func (r *Renewer) renew(ctx context.Context, old *opened) (*opened, error) {
 	for {
 		select {
@@ -88,8 +90,8 @@ func (r *Renewer) renew(ctx context.Context, old *opened) (*opened, error) {
 			}
 			now := result.Val.(*opened)
 			switch {
-			case now.ID == old.ID && now.Epoch <= old.Epoch: // it was under way for an older epoch
-			case now.hasToken() && now.secrets.Token == nil, now.keepsToken(old): // a person has changed the connection meanwhile
+			case now.ID == old.ID && now.Epoch <= old.Epoch: // we joined a renewal that was in flight for an older epoch
+			case now.hasToken() && now.secrets.Token == nil, now.keepsToken(old): // somebody has changed the connection in the meantime
 				old = now
 			default:
 				return now, nil
@@ -98,7 +100,7 @@ func (r *Renewer) renew(ctx context.Context, old *opened) (*opened, error) {
 	}
 }
 
-// startRenewal renews a token in the background, unless that is under way.
+// startRenewal renews a token in the background, or joins the renewal that is in flight.
 func (r *Renewer) startRenewal(ctx context.Context, old *opened) <-chan singleflight.Result {
 	return r.renewals.DoChan(old.ID, func() (any, error) {
 		r.persister.running.Add(1)
@@ -107,7 +109,7 @@ func (r *Renewer) startRenewal(ctx context.Context, old *opened) <-chan singlefl
 	})
 }
 
-// renewOnce claims the renewal and does it, or waits until another node has done it.
+// renewOnce claims the renewal and carries it out, or waits until another node has.
 func (r *Renewer) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 	if _, kept := r.kept.Load(old.ID); kept {
 		return nil, &StoreError{old.Name, errKept}
@@ -140,12 +142,13 @@ func (r *Renewer) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 	}
 }
 
-// claim claims a renewal. If somebody else has done so, it returns the connection.
+// claim claims a renewal. If another node holds the claim, it returns the connection as it
+// is now.
 func (r *Renewer) claim(ctx context.Context, old *opened, claim Claim) (claimed bool, current *opened, err error) {
 	defer r.useStore(old.ID)()
 	claimed, err = r.repo.store.ClaimRenewal(ctx, claim)
 	if err != nil {
-		r.release(ctx, claim) // it may be written
+		r.release(ctx, claim) // it may have been stored nevertheless
 		return false, nil, storeFailed(ctx, old.Name, err)
 	}
 	if !claimed {
@@ -154,15 +157,15 @@ func (r *Renewer) claim(ctx context.Context, old *opened, claim Claim) (claimed 
 	return claimed, current, err
 }
 
-// useStore notes that a renewal waits for the store, until the returned function is
-// called.
+// useStore records that the renewal of a connection is waiting for the store, until the
+// returned function is called.
 func (r *Renewer) useStore(id string) (end func()) {
 	r.storing.Store(id, true)
 	return func() { r.storing.Delete(id) }
 }
 
-// renewClaimed requests a new token and stores it before anyone uses it: a refresh
-// token is often valid only once, and this one may have been the last use of it.
+// renewClaimed requests a new token and stores it before anyone uses it. Many services
+// accept a refresh token only once, so a new token that is lost cannot be requested again.
 func (r *Renewer) renewClaimed(ctx context.Context, old *opened, claim Claim) (*opened, error) {
 	failpoint.Hit(failpoint.BeforeRenewal, old.ID)
 	answer, err := r.servers.issue(ctx, old)
@@ -180,11 +183,11 @@ func (r *Renewer) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 	return renewed, err
 }
 
-// storeIssued stores a token that was issued for a connection, and returns what the
-// connection is then. A connection that was renewed by another node or changed by a person
-// meanwhile stays as it is, unless it still has the token that this one replaces. So a
-// token repairs a connection that another node found to be broken, because it tried the
-// same refresh token.
+// storeIssued stores a token that was issued for a connection, and returns the connection
+// as it is afterwards. If another node has renewed it in the meantime, or somebody has changed
+// it, it stays as it is, unless it still has the token that the new one replaces. That is also
+// the case if another node tried the same refresh token and marked the connection as broken:
+// the new token repairs it.
 func (r *Renewer) storeIssued(ctx context.Context, i issuedToken) (*opened, error) {
 	old := i.old
 	defer r.useStore(old.ID)()
@@ -202,11 +205,11 @@ func (r *Renewer) storeIssued(ctx context.Context, i issuedToken) (*opened, erro
 		if err != nil {
 			return nil, storeFailed(ctx, old.Name, err)
 		}
-		if now == nil { // it was deleted in the meantime, and its old token revoked
+		if now == nil { // whoever deleted it could only revoke the old token
 			r.servers.revoke(ctx, next)
 		}
-		// A person has changed it. If the change keeps the token, the new one replaces it:
-		// the old one may be used up.
+		// Somebody has changed it. If it still has the old token, store the new one again: the
+		// service may no longer accept the old one.
 		if was, err = r.repo.readAny(ctx, old.WorkspaceID, old.Name); err != nil {
 			return nil, err
 		}
@@ -220,19 +223,19 @@ func (r *Renewer) storeIssued(ctx context.Context, i issuedToken) (*opened, erro
 	}
 }
 
-// wakeAfter wakes the steps that wait for a connection, if its renewal took so long that
-// another node may have found it to be broken.
+// wakeAfter wakes the steps that wait for a connection if its renewal took so long that
+// another node may have marked it as broken.
 func (r *Renewer) wakeAfter(ctx context.Context, c *opened, claim Claim) {
 	if clock.Steady().Sub(claim.At) < quickRenewal && claim.Extends.IsZero() {
 		return
 	}
-	if err := r.repo.wakeSteps(ctx, c.Connection); err != nil { // they find out by themselves
+	if err := r.repo.wakeSteps(ctx, c.Connection); err != nil { // they retry on their own, only later
 		r.log.Warn("cannot wake the steps that wait for a connection", "connection", c.ID, "error", err)
 	}
 }
 
-// storeToken stores a new token of a connection, unless it has been changed since it was
-// read.
+// storeToken stores a new token of a connection, unless the connection has changed since it
+// was read.
 func (r *Renewer) storeToken(ctx context.Context, was *opened, answer tokenAnswer) (next *opened, stored bool, err error) {
 	renewed, token := *was, answer.token
 	if old := was.secrets.Token; old != nil && (token.Refresh == "" || token.Refresh == old.Refresh) {
@@ -253,8 +256,8 @@ func (r *Renewer) storeToken(ctx context.Context, was *opened, answer tokenAnswe
 	return &renewed, stored, err
 }
 
-// learnFromToken sets the variables that a token tells, and the hosts that depend on them,
-// of a connection that nobody consents to. Otherwise they are learned with the consent.
+// learnFromToken sets the variables that the response with the token contains, and the hosts
+// that depend on them. Connections with consent learn them from the consent instead.
 func (r *Renewer) learnFromToken(c *opened, answer tokenAnswer) {
 	if c.auth.NeedsConsent() || len(c.auth.Learned(integration.AtToken)) == 0 {
 		return
@@ -272,8 +275,9 @@ func (r *Renewer) learnFromToken(c *opened, answer tokenAnswer) {
 	*c = learned
 }
 
-// failRenewal ends a renewal that got no token. If a person has changed the connection
-// meanwhile, that says nothing about what it is now, and it returns the changed one.
+// failRenewal ends a renewal that got no token. If somebody has changed the connection in the
+// meantime, the failure says nothing about the new credential, so it returns the changed
+// connection instead of an error.
 func (r *Renewer) failRenewal(ctx context.Context, old *opened, claim Claim, cause error) (*opened, error) {
 	defer r.useStore(old.ID)()
 	var failed error
@@ -291,7 +295,8 @@ func (r *Renewer) failRenewal(ctx context.Context, old *opened, claim Claim, cau
 	return r.repo.read(ctx, old.WorkspaceID, old.Name)
 }
 
-// unavailable is the failure of a step whose connection could not be renewed for now.
+// unavailable returns the failure of a step whose connection could not be renewed, which a
+// retry may fix.
 func unavailable(name string, cause error) error {
 	if errors.Is(cause, context.Canceled) {
 		return cause

@@ -11,7 +11,8 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// repository reads connections with their secrets, and seals them.
+// repository reads connections with their secrets and seals them. The parts of the package
+// share it.
 type repository struct {
 	store        Stores
 	vault        Vault
@@ -25,7 +26,8 @@ func (r *repository) in(tx txn.Tx) *repository {
 	return &bound
 }
 
-// read reads a connection that does not have to be reconnected, and opens its credential.
+// read reads a connection by a name that it has or had before, and opens its credential. It
+// returns a BrokenError if the connection has to be reconnected.
 func (r *repository) read(ctx context.Context, workspaceID, name string) (*opened, error) {
 	c, err := r.readAny(ctx, workspaceID, name)
 	if err == nil {
@@ -40,7 +42,7 @@ func (r *repository) read(ctx context.Context, workspaceID, name string) (*opene
 	return c, nil
 }
 
-// readAny reads a connection, whatever its status, and opens its credential.
+// readAny is like read, whatever the status of the connection.
 func (r *repository) readAny(ctx context.Context, workspaceID, name string) (*opened, error) {
 	sealed, err := r.store.SealedConnection(ctx, workspaceID, name)
 	switch {
@@ -52,7 +54,8 @@ func (r *repository) readAny(ctx context.Context, workspaceID, name string) (*op
 	return r.unseal(ctx, *sealed)
 }
 
-// reopen reads a connection with its secrets, whatever its status.
+// reopen reads a connection that is known without its secrets again, whatever its status. It
+// returns an error if it was deleted and another one has its name.
 func (r *repository) reopen(ctx context.Context, c Connection) (*opened, error) {
 	sealed, err := r.store.SealedConnection(ctx, c.WorkspaceID, c.Name)
 	if err != nil {
@@ -73,7 +76,8 @@ func (r *repository) unseal(ctx context.Context, sealed Sealed) (*opened, error)
 	return c, err
 }
 
-// openSecrets opens the credential of a connection.
+// openSecrets opens the credential of a connection without looking for its integration, which
+// may have been deleted.
 func (r *repository) openSecrets(ctx context.Context, sealed Sealed) (*opened, error) {
 	c := &opened{Connection: sealed.Connection}
 	plain, err := r.vault.Open(ctx, sealedAt(c.Connection), sealed.Credential)
@@ -86,7 +90,6 @@ func (r *repository) openSecrets(ctx context.Context, sealed Sealed) (*opened, e
 	return c, nil
 }
 
-// seal returns a connection as it is stored.
 func (r *repository) seal(ctx context.Context, c *opened) (Sealed, error) {
 	plain, err := json.Marshal(c.secrets) //nolint:gosec // it is sealed
 	if err != nil {
@@ -96,13 +99,13 @@ func (r *repository) seal(ctx context.Context, c *opened) (Sealed, error) {
 	return Sealed{Connection: c.Connection, Credential: sealed}, err
 }
 
-// sealedAt returns the location that a credential is sealed for. It cannot be opened
-// at another one.
+// sealedAt returns the location that a credential is sealed for. Copied to another row, it
+// cannot be opened.
 func sealedAt(c Connection) vault.Ref {
 	return vault.Ref{Workspace: c.WorkspaceID, Table: "connections", ID: c.ID}
 }
 
-// markBroken records that a connection has to be reconnected.
+// markBroken records that a connection has to be reconnected, and returns a BrokenError.
 func (r *repository) markBroken(ctx context.Context, c *opened, problem string) error {
 	e, err := brokenEvent(c.Connection, problem, clock.Now())
 	if err != nil {
@@ -126,8 +129,8 @@ func (r *repository) refuseUnconfirmed(ctx context.Context, c *opened) error {
 	return r.markBroken(ctx, c, changedProblem)
 }
 
-// wakeSteps wakes the steps that wait for a connection. If it fails, they find out by
-// themselves.
+// wakeSteps wakes the steps that wait for a connection, in batches. If it fails, they retry on
+// their own, only later.
 func (r *repository) wakeSteps(ctx context.Context, c Connection) error {
 	ctx = context.WithoutCancel(ctx)
 	for more := true; more; {

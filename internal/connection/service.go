@@ -23,8 +23,8 @@ type Service struct {
 	log     *slog.Logger
 }
 
-// In returns the service as part of a transaction. It still reads integrations of the
-// workspace on its own.
+// In returns the service as part of a transaction. Integrations of the workspace are still read
+// outside of it.
 func (s *Service) In(tx txn.Tx) *Service {
 	bound := *s
 	bound.repo = s.repo.in(tx)
@@ -40,11 +40,11 @@ type New struct {
 	Fields      map[string]string
 	Access      *Access
 	Members     []string
-	// Hosts confirms where the credential may be sent, for an own integration.
+	// Hosts confirms where the credential of an own integration may be sent.
 	Hosts []string
 }
 
-// PrepareCreate prepares a connection of a kind that needs no consent.
+// PrepareCreate prepares a new connection that needs no consent. Create stores it.
 func (s *Service) PrepareCreate(ctx context.Context, actor auth.Actor, in New) (Sealed, error) {
 	if err := checkName(in.Name); err != nil {
 		return Sealed{}, err
@@ -73,12 +73,11 @@ func (s *Service) draft(ctx context.Context, actor auth.Actor, in New) (*opened,
 	return c, s.repo.integrations.configure(ctx, c, in)
 }
 
-// Create creates a prepared connection.
+// Create stores a connection that PrepareCreate returned.
 func (s *Service) Create(ctx context.Context, actor auth.Actor, c Sealed) (Connection, error) {
 	return c.Connection, s.insert(ctx, actor, c)
 }
 
-// insert stores a new connection.
 func (s *Service) insert(ctx context.Context, actor auth.Actor, c Sealed) error {
 	c.Access = cmp.Or(c.Access, Everyone) // a consent of an earlier version has none
 	limit := actor.Limits().Connections
@@ -95,7 +94,6 @@ func (s *Service) insert(ctx context.Context, actor auth.Actor, c Sealed) error 
 	return err
 }
 
-// nameTaken reports a name that another connection has.
 func nameTaken(name string) error {
 	return fault.New(fault.ConnectionExists, "there is already a connection %q, or one that had this name before", name)
 }
@@ -109,7 +107,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// Get reads one connection.
+// Get returns a connection.
 func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Connection, error) {
 	if !uid.Valid(uid.Connection, id) {
 		return Connection{}, notFound(id)
@@ -128,7 +126,7 @@ func (s *Service) Usage(ctx context.Context, actor auth.Actor, names []string) (
 	return s.repo.store.ConnectionUsage(ctx, actor.Workspace.ID, names)
 }
 
-// Places returns where the workflows use a connection, in their order.
+// Places returns where each workflow in the usage uses a connection, in the same order.
 func (s *Service) Places(ctx context.Context, actor auth.Actor, name string, usage Usage) ([]Places, error) {
 	all := make([]Places, len(usage.Workflows))
 	for i, user := range usage.Workflows {
@@ -140,8 +138,8 @@ func (s *Service) Places(ctx context.Context, actor auth.Actor, name string, usa
 	return all, nil
 }
 
-// Delete deletes a connection that no active workflow uses. Then it revokes its token
-// at the service, if the service allows that.
+// Delete deletes a connection that no active workflow uses. Then it revokes its token at the
+// service, if the service allows that.
 func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error {
 	c, err := s.changeable(ctx, actor, id)
 	if err != nil {
@@ -162,8 +160,8 @@ func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error
 
 // revokeDeleted revokes the token of a connection that was deleted.
 //
-// Reconnecting does not revoke the previous token: many services have one grant for a
-// person and an app, and would end the new one too.
+// Reconnecting does not revoke the previous token: many services have one grant per person and
+// app, and would revoke the new token too.
 func (s *Service) revokeDeleted(ctx context.Context, deleted Sealed) {
 	c, err := s.repo.unseal(ctx, deleted)
 	if err != nil {

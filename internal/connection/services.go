@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// Services are the parts of this package, which work on the same connections.
+// Services are the parts of this package, assembled by NewServices.
 type Services struct {
 	Connections *Service
 	Apps        *Apps
@@ -28,8 +28,8 @@ type Deps struct {
 	Store  Stores
 	Vault  Vault
 	Client Client
-	// Catalog has the integrations that ship with Stepmill, and Own those of workspaces; nil
-	// if there are none.
+	// Catalog has the integrations that ship with Stepmill, and Own those that workspaces have
+	// described themselves; nil if there are none.
 	Catalog *integration.Catalog
 	Own     Own
 	// Node is the id of this node, which claims renewals.
@@ -54,7 +54,7 @@ type Stores interface {
 	Recorder
 }
 
-// NewServices returns the Services on a store.
+// NewServices assembles the services on a store.
 func NewServices(d Deps) Services {
 	repo := &repository{store: d.Store, vault: d.Vault, integrations: &integrations{catalog: d.Catalog, own: d.Own}}
 	servers, persister := &authServers{d.Client, d.Log}, newPersister(d.Log)
@@ -78,6 +78,7 @@ func NewServices(d Deps) Services {
 	return s
 }
 
-// Shutdown waits until the renewals and the writes in the background are done: a token that
-// was issued but not stored would be lost. When the context ends, it gives up.
+// Shutdown waits until renewals and background writes have finished, but not longer than the
+// context: a token that was issued but not stored would be lost. Call it when nothing uses
+// connections any more.
 func (s Services) Shutdown(ctx context.Context) { s.persister.shutdown(ctx) }

@@ -18,7 +18,7 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 )
 
-// Tester tests connections.
+// Tester tests connections when somebody asks for it, and new ones after a consent.
 type Tester struct {
 	repo        *repository
 	connections *Service
@@ -35,8 +35,8 @@ type TestResult struct {
 	Problem string
 }
 
-// Test sends the test request of a connection and records the outcome. It learns the
-// account and the variables that the service tells.
+// Test sends the test request of a connection and records the outcome, and the account and
+// the variables that the response contains.
 func (t *Tester) Test(ctx context.Context, actor auth.Actor, id string) (TestResult, error) {
 	c, err := t.connections.Usable(ctx, actor, id)
 	if err != nil {
@@ -61,7 +61,7 @@ func (t *Tester) test(ctx context.Context, actor auth.Actor, tested Connection) 
 		return err
 	}
 	if c.auth.Test == nil {
-		if c.hasToken() { // it was issued, which is all that can be tested
+		if c.hasToken() { // that the service issued it is all that can be tested
 			return t.recordTest(ctx, actor, c, nil)
 		}
 		return fault.New(fault.InvalidRequest, "the connection has no test: set test_url to a URL that requires the credential")
@@ -81,9 +81,10 @@ func (t *Tester) test(ctx context.Context, actor auth.Actor, tested Connection) 
 	return err
 }
 
-// openForTest opens a connection that somebody wants to know about. Whatever its status
-// is and whatever failed before, a token that is due is requested again. If that repairs
-// the connection, the steps that wait for it continue.
+// openForTest opens a connection for a test. It requests a token that is due even if the
+// connection is broken or an earlier request has failed: whoever tests a connection may just
+// have fixed it at the service. If that repairs the connection, the steps that wait for it
+// continue.
 func (t *Tester) openForTest(ctx context.Context, tested Connection) (*opened, error) {
 	t.opener.endPauses(tested.ID)
 	c, err := t.repo.reopen(ctx, tested)
@@ -103,8 +104,8 @@ func (t *Tester) openForTest(ctx context.Context, tested Connection) (*opened, e
 	return c, err
 }
 
-// sendTest sends the test request and returns the body of the response. It fails with
-// an action.Failure without secrets.
+// sendTest sends the test request and returns the body of the response. An action.Failure that
+// it returns contains no secrets.
 func sendTest(ctx context.Context, client Client, c *opened, used action.Connection) (any, error) {
 	rendered, err := c.service.Render(c.auth.Test, c.env())
 	if err != nil {
@@ -127,7 +128,7 @@ func sendTest(ctx context.Context, client Client, c *opened, used action.Connect
 	return checkTest(c, resp, used.Mask)
 }
 
-// checkTest decides whether the response to a test is a success, and returns its body.
+// checkTest returns the body of the response to a test, or why the test failed.
 func checkTest(c *opened, resp *egress.Response, hide *mask.Masker) (any, error) {
 	env := integration.Env{Status: resp.Status, Headers: map[string]string{}}
 	for name := range resp.Header {
@@ -159,8 +160,8 @@ func checkTest(c *opened, resp *egress.Response, hide *mask.Masker) (any, error)
 	return env.Body, nil
 }
 
-// recordTest records that a test succeeded, and what was learned from it, unless a person
-// has changed the connection meanwhile: then something else was tested.
+// recordTest records that a test succeeded and what was learned from it, unless somebody has
+// changed the connection in the meantime, so that something else was tested.
 func (t *Tester) recordTest(ctx context.Context, actor auth.Actor, tested *opened, body any) error {
 	now, err := t.repo.read(ctx, tested.WorkspaceID, tested.Name) // the test may have renewed the token
 	if err != nil || !now.isLike(tested) {
@@ -180,7 +181,7 @@ func (t *Tester) recordTest(ctx context.Context, actor auth.Actor, tested *opene
 	return err
 }
 
-// testUnstored tests a connection that is not stored yet.
+// testUnstored tests a connection that is not stored yet and learns from the response.
 func (t *Tester) testUnstored(ctx context.Context, c *opened) error {
 	if c.auth.Test == nil {
 		return nil

@@ -22,7 +22,8 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// authServers sends requests to the authorization servers that issue tokens.
+// authServers sends requests to the authorization servers of connections: for tokens, device
+// codes, revocations and metadata.
 type authServers struct {
 	client Client
 	log    *slog.Logger
@@ -33,10 +34,10 @@ type Client interface {
 	Do(ctx context.Context, r egress.Request) (*egress.Response, error)
 }
 
-// tokenTimeout bounds one request to a token endpoint.
+// tokenTimeout limits one request to a token endpoint.
 const tokenTimeout = 30 * time.Second
 
-// oauthClient is the OAuth app that requests tokens.
+// oauthClient is the OAuth app on whose behalf tokens are requested.
 type oauthClient struct{ id, secret string }
 
 // tokenAnswer is the answer of a token endpoint.
@@ -57,7 +58,6 @@ func (e *tokenError) Error() string {
 	return "the service issued no token: " + e.what()
 }
 
-// what describes the response.
 func (e *tokenError) what() string {
 	if e.code == "" {
 		return strings.TrimSpace(fmt.Sprintf("it responded with %d %s", e.status, http.StatusText(e.status)))
@@ -65,9 +65,9 @@ func (e *tokenError) what() string {
 	return describeError(e.code, e.description)
 }
 
-// refuses reports whether the service refuses to issue tokens until a person does
-// something about it. Everything else may pass: the page of a proxy, an error of the
-// service, and codes that nobody knows.
+// refuses reports whether the service issues no more tokens until a person does something about
+// it. Everything else is retried: the error page of a proxy, an error of the service, and codes
+// that we do not know.
 func (e *tokenError) refuses(way *integration.Auth) bool {
 	if e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError {
 		return false
@@ -76,13 +76,13 @@ func (e *tokenError) refuses(way *integration.Auth) bool {
 	case "invalid_client", "unauthorized_client":
 		return true
 	case "invalid_grant", "unsupported_grant_type", "invalid_scope":
-		// Client credentials need a person only if they are refused themselves.
+		// With client credentials nobody has to reconnect unless the client itself is refused.
 		return way.NeedsConsent() || way.Kind == integration.ServiceAccount
 	}
 	return slices.Contains(way.Refusals, e.code)
 }
 
-// advice says what people can do about the error for a connection.
+// advice returns what people can do about the error.
 func (e *tokenError) advice(c *opened) string {
 	switch e.code {
 	case "invalid_client":
@@ -101,7 +101,7 @@ func (e *tokenError) advice(c *opened) string {
 	return "the access may have expired or was revoked; reconnect"
 }
 
-// requestToken requests a token of a connection.
+// requestToken requests a token for a connection.
 func (a *authServers) requestToken(ctx context.Context, c *opened, endpoint integration.Template, params url.Values) (tokenAnswer, error) {
 	asked := clock.Now()
 	resp, err := a.postAsClient(ctx, c, endpoint, params, c.auth.TokenBody)
@@ -115,15 +115,15 @@ func (a *authServers) requestToken(ctx context.Context, c *opened, endpoint inte
 	return answer, err
 }
 
-// hide removes what a service quotes of a request.
+// hide masks the secrets of a request in what the service says about it.
 func (e *tokenError) hide(c *opened, params url.Values) {
 	hide := mask.New(append(c.hidden(), secretsOf(c.client(), params)...))
 	e.code, e.description = hide.Text(e.code), hide.Text(e.description)
 }
 
-// postAsClient sends parameters to an endpoint of the authorization server, with the
-// client's credentials and the headers of the integration. It follows no redirects,
-// which would take the credentials elsewhere.
+// postAsClient sends parameters to an endpoint of the authorization server, with the client's
+// credentials and the headers of the integration. It follows no redirects, which would send the
+// credentials elsewhere.
 func (a *authServers) postAsClient(ctx context.Context, c *opened, endpoint integration.Template, params url.Values, style string) (*egress.Response, error) {
 	if !c.isConfirmed() {
 		return nil, errUnconfirmed(c)
@@ -163,9 +163,9 @@ func (a *authServers) postAsClient(ctx context.Context, c *opened, endpoint inte
 	})
 }
 
-// doActive sends a request and waits at most tokenTimeout for the response, not counting
-// the time during which the process is paused: a response that has arrived meanwhile may
-// have a token that is issued only once.
+// doActive sends a request and waits at most tokenTimeout for the response. The time during which
+// the process is paused does not count: otherwise it would discard a response that has arrived
+// meanwhile, and with it a token that is issued only once.
 func (a *authServers) doActive(ctx context.Context, r egress.Request) (*egress.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -181,7 +181,7 @@ func (a *authServers) doActive(ctx context.Context, r egress.Request) (*egress.R
 // errTooSlow cancels a request to a token endpoint that does not respond.
 var errTooSlow = errors.New("the token endpoint did not respond in time")
 
-// longestPause is how long a process can be paused while it waits for a token.
+// longestPause limits how long a process can be paused while it waits for a token.
 const longestPause = 24 * time.Hour
 
 // secretsOf lists what a request for a token contains that its error must not repeat.
@@ -258,7 +258,8 @@ func errorOf(members map[string]any) (code, description string) {
 	return code, description
 }
 
-// maxTokenLife is the longest life of a token that is believed; it keeps times valid.
+// maxTokenLife is the longest life of a token in seconds. A longer one could exceed the range of
+// time.Duration.
 const maxTokenLife = 10 * 365 * 24 * 60 * 60
 
 // secondsOf reads a number of seconds, which some services send as text.
@@ -293,6 +294,6 @@ func parseMembers(resp *egress.Response) map[string]any {
 	}
 	decoder := json.NewDecoder(strings.NewReader(string(resp.Body)))
 	decoder.UseNumber()
-	_ = decoder.Decode(&members) // what is not an object has no access token
+	_ = decoder.Decode(&members) // anything but an object has no access token
 	return members
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// A service issues a token once. Between its answer and our commit, the token exists only
-// in the memory of this process, which therefore keeps it, and repeats the commit until it
-// succeeds.
+// A service issues a token once. Until our commit, it exists only in the memory of this
+// process, which therefore keeps it and repeats the commit until it succeeds.
 
-// StoreError is returned if the store failed while a connection was used. That says
-// nothing about the connection: the caller tries again, as it does after other errors of
-// the store.
+// StoreError is the error of a connection that could not be used because the store failed.
+// It says nothing about the connection: the caller retries, as after other errors of the
+// store.
 type StoreError struct {
 	Name  string // of the connection
 	Cause error
@@ -30,8 +29,8 @@ func (e *StoreError) Error() string {
 
 func (e *StoreError) Unwrap() error { return e.Cause }
 
-// storeFailed returns an error of the store or the vault as a StoreError, unless the
-// caller has given up or trying again would not help.
+// storeFailed wraps an error of the store or the vault in a StoreError, unless the caller has
+// given up or a retry would not help.
 func storeFailed(ctx context.Context, name string, err error) error {
 	if err == nil || ctx.Err() != nil || !isTemporary(err) {
 		return err
@@ -39,7 +38,8 @@ func storeFailed(ctx context.Context, name string, err error) error {
 	return &StoreError{name, err}
 }
 
-// isTemporary reports whether an error of the store or the vault can pass.
+// isTemporary reports whether an operation of the store or the vault that failed can succeed
+// later.
 func isTemporary(err error) bool {
 	if _, outcome := errors.AsType[*action.Failure](err); outcome || errors.Is(err, vault.ErrSealed) {
 		return false
@@ -62,12 +62,13 @@ type issuedToken struct {
 	claim  Claim
 }
 
-// errKept is the error of using a connection whose new token is not stored yet.
+// errKept is the cause of a StoreError while a new token is kept in memory. The old token must
+// not be renewed again: the service may have invalidated it.
 var errKept = fault.New(fault.Unavailable, "a new token of the connection is not stored yet, because the store fails; try again later").After(time.Second)
 
-// storeLater keeps a token that could not be stored, and stores it as soon as that is
-// possible. Until then nobody else in this process renews the connection. Other nodes do
-// not either, as long as the claim can be extended.
+// storeLater keeps a token that could not be stored in memory, and stores it as soon as the
+// store works again. Until then nothing else in this process renews the connection, nor do
+// other nodes as long as the claim can be extended.
 func (r *Renewer) storeLater(i issuedToken) {
 	id := i.old.ID
 	r.kept.Store(id, true)
@@ -81,7 +82,7 @@ func (r *Renewer) storeLater(i issuedToken) {
 	})
 }
 
-// extendClaim keeps other nodes from renewing a connection whose new token is here.
+// extendClaim keeps other nodes from renewing a connection whose new token only this node has.
 func (r *Renewer) extendClaim(ctx context.Context, i *issuedToken) {
 	now := clock.Steady()
 	if i.claim.Until.Sub(now) > claimTime/2 {

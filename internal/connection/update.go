@@ -22,7 +22,7 @@ type Patch struct {
 	Definition []byte
 	// Fields replaces those that it has; the others keep their value.
 	Fields map[string]string
-	// Hosts confirms where the credential may be sent, for an own integration.
+	// Hosts confirms where the credential of an own integration may be sent.
 	Hosts []string
 }
 
@@ -32,15 +32,14 @@ func (p Patch) changesCredential() bool {
 	return p.Definition != nil || len(p.Fields) > 0 || p.Hosts != nil
 }
 
-// isEmpty reports whether the patch changes nothing.
 func (p Patch) isEmpty() bool {
 	return !p.changesCredential() && p.Name == nil && p.Access == nil && p.Members == nil
 }
 
-// Update changes a connection. If its fields or its definition change, its status is
-// untested afterwards, and its token, if it has one, is issued anew. Steps that wait
-// because the connection was broken try it again. If a person consented to what is
-// changed, somebody has to consent again. A patch without members changes nothing.
+// Update changes a connection. If its fields or its definition change, its status becomes
+// untested, and a new token is requested if it uses one. Steps that wait because the connection
+// was broken try it again. If the change concerns what a person has consented to, somebody has
+// to consent again. A patch without members changes nothing.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch) (Connection, error) {
 	c, err := s.changeable(ctx, actor, id)
 	if err != nil || patch.isEmpty() {
@@ -63,10 +62,10 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 	}
 }
 
-// errStale is returned for a change of a connection that has changed since it was read.
+// errStale is the error of changing a connection that has changed since it was read.
 var errStale = errors.New("the connection has changed")
 
-// change writes a change of a connection.
+// change applies a patch to a connection and stores the result.
 func (s *Service) change(ctx context.Context, actor auth.Actor, was *opened, patch Patch) (Connection, error) {
 	now, err := s.patch(ctx, was, patch)
 	if err != nil {
@@ -97,7 +96,6 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, was *opened, pat
 	return now.Connection, err
 }
 
-// changeEntry returns the audit entry of a change.
 func changeEntry(actor auth.Actor, was, now Connection) audit.Entry {
 	details := map[string]any{"name": now.Name}
 	if was.Name != now.Name {
@@ -109,7 +107,7 @@ func changeEntry(actor auth.Actor, was, now Connection) audit.Entry {
 	return actor.AuditEntry("connection.updated", "connection", now.ID, details)
 }
 
-// patch returns a connection with a change.
+// patch returns the connection that results from a patch.
 func (s *Service) patch(ctx context.Context, was *opened, patch Patch) (*opened, error) {
 	now := *was
 	if patch.Name != nil {
@@ -148,31 +146,30 @@ func (s *Service) patch(ctx context.Context, was *opened, patch Patch) (*opened,
 		now.setToken(nil)
 		now.Status, now.Problem = NeedsReconnect, "it was changed, so a person has to consent again"
 	}
-	if err := checkApplied(&now); err != nil { // not before the secrets are entered and the token is gone
+	if err := checkApplied(&now); err != nil { // only after requireSecrets, and once the old token is gone
 		return nil, err
 	}
 	now.keepReplaced(was, clock.Now())
 	return &now, nil
 }
 
-// changesUse reports whether a change makes a difference to how, where or with which
-// rights a stored secret is used. Whoever may change a connection must not learn its
-// secrets, and every such difference can tell something about them: an expression in
-// apply decides what the service answers, and a test returns the answer. Therefore
-// everything counts but fewer hosts and fewer scopes.
+// changesUse reports whether a change affects how, where or with which rights a stored secret is
+// used. Whoever may change a connection must not learn its secrets, and every such change can
+// reveal something about them: an expression in apply influences the response of the service,
+// and a test shows that. Therefore everything counts except fewer hosts and fewer scopes.
 func changesUse(was, now *opened) bool {
 	return now.Integration == "" && !integration.SameUse(was.Definition, now.Definition) ||
 		was.secrets.Confirmed != now.secrets.Confirmed ||
 		!maps.Equal(was.Fields, now.Fields) ||
 		!isSubset(now.Hosts, was.Hosts) || !isSubset(now.scopes(), was.scopes()) ||
-		len(now.scopes()) == 0 && len(was.scopes()) > 0 // the service would choose them
+		len(now.scopes()) == 0 && len(was.scopes()) > 0 // without any, the service chooses them
 }
 
 func isSubset[T comparable](part, whole []T) bool {
 	return !slices.ContainsFunc(part, func(one T) bool { return !slices.Contains(whole, one) })
 }
 
-// requireSecrets rejects a change that does not contain the stored secrets again.
+// requireSecrets rejects a patch that does not contain the stored secrets again.
 func requireSecrets(was, now *opened, patch Patch) error {
 	var problems []fault.Detail
 	for _, field := range now.service.Fields(now.auth) {

@@ -14,15 +14,16 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 )
 
-// Opener opens connections for steps, triggers and whatever else calls services. It hides
-// their secrets in what is recorded of that.
+// Opener opens connections for steps, triggers and everything else that calls services, and
+// provides the masks that hide their secrets in records.
 type Opener struct {
 	repo    *repository
 	renewer *Renewer
 	client  Client // sends tests
 	log     *slog.Logger
-	// rejected pauses after a new token was rejected: some services respond with 401 to
-	// whatever they do not allow.
+	// rejected has the connections whose new token was rejected. Some services respond with
+	// 401 to everything that the account may not do; without a pause, every such call would
+	// renew the token.
 	rejected pauses
 	masks    *mask.Cache
 	recent   recentMasks
@@ -31,15 +32,10 @@ type Opener struct {
 	used map[string]time.Time // since the last flush, by connection id
 }
 
-// connection returns a connection as actions use it.
-func (o *Opener) connection(c *opened) action.Connection {
-	return action.Connection{Name: c.Name, Integration: c.Integration, Variables: c.env().Connection, Credential: c.credential(), Mask: o.mask(c)}
-}
-
-// Use calls a function with a connection. If the server rejects the credential, and the
-// test of the connection confirms that, it renews a credential that can be renewed. In
-// both cases it calls the function once more. It waits at most as long as given for a
-// token. It returns a BrokenError if the connection has to be reconnected first.
+// Use calls a function with a connection. If the server rejects the credential, Use finds out
+// with the test of the connection whether the credential is really the reason, renews it if it
+// is and can be renewed, and calls the function once more. It waits at most the given time for
+// a token. It returns a BrokenError if the connection has to be reconnected first.
 func (o *Opener) Use(ctx context.Context, workspaceID, name string, wait time.Duration, call usage) error {
 	c, err := o.repo.read(ctx, workspaceID, name)
 	if err == nil {
@@ -51,17 +47,28 @@ func (o *Opener) Use(ctx context.Context, workspaceID, name string, wait time.Du
 	return o.use(ctx, c, wait, call, o.accepts)
 }
 
-// verdict is what is known about a credential that a server has rejected.
+// connection returns a connection as actions use it.
+func (o *Opener) connection(c *opened) action.Connection {
+	return action.Connection{Name: c.Name, Integration: c.Integration, Variables: c.env().Connection, Credential: c.credential(), Mask: o.mask(c)}
+}
+
+// A usage calls a service with a connection. A judge finds out why the service rejected it.
+type (
+	usage = func(context.Context, action.Connection) error
+	judge = func(context.Context, *opened) verdict
+)
+
+// verdict says whether a service accepts a credential after it has responded with 401.
 type verdict int
 
 const (
 	rejected verdict = iota
 	accepted         // the rejection was about the request
-	unknown          // for now
+	unknown          // the test failed, and may succeed later
 )
 
-// use calls a function with an open connection. If its credential is rejected, judge
-// finds out whether that was about the credential.
+// use is Use for an open connection. If its credential is rejected, judge finds out whether
+// the credential was the reason.
 func (o *Opener) use(ctx context.Context, c *opened, wait time.Duration, call usage, judge judge) error {
 	err := call(ctx, o.connection(c))
 	if isRejected(err) {
@@ -74,14 +81,9 @@ func (o *Opener) use(ctx context.Context, c *opened, wait time.Duration, call us
 	return err
 }
 
-// usage is what a connection is used for, and judge finds out why it was rejected.
-type (
-	usage = func(context.Context, action.Connection) error
-	judge = func(context.Context, *opened) verdict
-)
-
-// afterRejection renews a rejected credential if that may help, or lets the call have its
-// 401 if the credential is not the reason for it.
+// afterRejection renews a rejected credential if that may help, and calls the function again.
+// If the credential is not the reason for the 401, that call may treat the 401 as any other
+// response.
 func (o *Opener) afterRejection(ctx context.Context, c *opened, rejection error, wait time.Duration, call usage, judge judge) (*opened, error) {
 	judged := judge(ctx, c)
 	if pause, _ := o.rejected.left(c, clock.Steady()); judged == rejected && c.hasToken() && pause == 0 {
@@ -109,9 +111,9 @@ func (o *Opener) afterRejection(ctx context.Context, c *opened, rejection error,
 	}
 }
 
-// accepts asks the service with the test of a connection whether it accepts the
-// credential. Without a test, or if the test fails for another reason that will not pass,
-// the credential counts as rejected.
+// accepts sends the test of a connection to find out whether the service accepts the
+// credential. Without a test, or if the test fails for a reason that a retry would not fix, the
+// credential counts as rejected.
 func (o *Opener) accepts(ctx context.Context, c *opened) verdict {
 	if c.auth.Test == nil {
 		return rejected
@@ -126,7 +128,7 @@ func (o *Opener) accepts(ctx context.Context, c *opened) verdict {
 	return unknown
 }
 
-// retryable returns a failure as one that a later attempt may not have.
+// retryable returns a copy of a failure that is retried and does not reject the credential.
 func retryable(err error) error {
 	failure, ok := errors.AsType[*action.Failure](err)
 	if !ok {
@@ -142,8 +144,8 @@ func isRejected(err error) bool {
 	return ok && failure.Rejected
 }
 
-// setStatus records whether a connection works, if that is news. If the store fails, the
-// next use records it: what the connection was used for is done.
+// setStatus records whether a connection works, if its status changes. An error of the store is
+// only logged: the call itself is done, and the next one records the status.
 func (o *Opener) setStatus(ctx context.Context, c *opened, status Status, problem string) {
 	if c.Status == status {
 		return
@@ -153,20 +155,19 @@ func (o *Opener) setStatus(ctx context.Context, c *opened, status Status, proble
 	}
 }
 
-// endPauses lets the token of a connection be requested again at once.
+// endPauses allows the token of a connection to be requested again at once.
 func (o *Opener) endPauses(id string) {
 	o.rejected.end(id)
 	o.renewer.failed.end(id)
 }
 
-// markUsed notes that a connection was used.
 func (o *Opener) markUsed(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.used[id] = clock.Now()
 }
 
-// Flush writes when connections were last used.
+// Flush stores when connections were last used. A write for each use would be too many.
 func (o *Opener) Flush(ctx context.Context) error {
 	o.mu.Lock()
 	used := o.used
@@ -178,8 +179,8 @@ func (o *Opener) Flush(ctx context.Context) error {
 	return o.repo.store.MarkConnectionsUsed(ctx, used)
 }
 
-// Verifying returns the secret with which the service signs its calls, from a template of
-// its manifest, and the variables of the connection. The secret is "" if the connection does
+// Verifying returns the secret with which the service signs its calls, rendered from a template
+// of its manifest, and the variables of the connection. The secret is "" if the connection does
 // not have it.
 func (o *Opener) Verifying(ctx context.Context, workspaceID, name string, secret integration.Template) (text string, variables map[string]string, err error) {
 	c, err := o.repo.readAny(ctx, workspaceID, name)
@@ -190,11 +191,10 @@ func (o *Opener) Verifying(ctx context.Context, workspaceID, name string, secret
 		return "", nil, err
 	}
 	env := c.env()
-	env.Secret = maps.Clone(env.Secret)
-	if env.Secret == nil {
-		env.Secret = map[string]string{}
-	}
-	env.Secret[integration.ClientSecret] = c.client().secret
+	secrets := map[string]string{}
+	maps.Copy(secrets, env.Secret)
+	secrets[integration.ClientSecret] = c.client().secret
+	env.Secret = secrets
 	text, _, err = secret.Text(env)
 	return text, env.Connection, err
 }
