@@ -84,7 +84,7 @@ func encode(t *testing.T, value any) []byte {
 }
 
 var (
-	fence      = regexp.MustCompile("^(`{3,})[a-z]*$")
+	fence        = regexp.MustCompile("^(`{3,})[a-z]*$")
 	startOfBlock = regexp.MustCompile(`^(#+|[-+>]|\d+[.)])$`)
 	// harmless matches what the text of a line can have: escaped characters, code, addresses,
 	// and the links of the page itself.
