@@ -24,13 +24,11 @@ type ownSource struct {
 	types   *workflow.TriggerTypes
 }
 
-// useOwnIntegrations lets steps and triggers use what workspaces have
-// described themselves.
-func useOwnIntegrations(source ownSource, programs *workflow.Programs, workflows *workflow.Service) *ownintegration.Service {
+// useOwnIntegrations lets steps and triggers use what workspaces have described themselves.
+func useOwnIntegrations(source ownSource, programs *workflow.Programs, workflows *workflow.Service) {
 	source.operations.UseOwn(source.integrations)
 	programs.UseOwn(source)
 	workflows.UseOwn(source)
-	return source.integrations
 }
 
 func (ownSource) IsOwn(name string) bool { return integration.IsOwn(name) }

@@ -207,7 +207,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.sender = webhook.NewSender(s.topology.Outbox(), s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st.Workflows, actions, types.Format(), nameSource{secrets, st.Connections}, trigger.NewArming(types, v))
 	s.data.db.checkNodes(workflows)
-	own := useOwnIntegrations(ownSource{integrations, st, operations, actions, types.Format()}, programs, workflows)
+	useOwnIntegrations(ownSource{integrations, st, operations, actions, types.Format()}, programs, workflows)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st.Triggers, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections.Opener, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
 		Store: st.Subscriptions, Vault: v, Operations: operations, Connections: connections.Opener, Apps: connections.Apps, Programs: programs, Triggers: st.Triggers, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
@@ -226,7 +226,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Subscriptions: subscription.NewService(subscriptions), ServiceCalls: serviceCalls,
 		Webhooks:    webhook.NewService(st.Webhooks, v, policy),
 		Secrets:     secrets,
-		Connections: connections, Integrations: own,
+		Connections: connections, Integrations: integrations,
 		Lists:  operation.NewLists(operations, connections.Opener),
 		Tables: table.NewService(st.Tables), State: state.NewService(st.State), Files: s.files,
 		Previews:    previews,
