@@ -143,6 +143,7 @@ var rules = []rule{
 	{pkg: "store", may: base + " " + domain + " archive blob database runqueue store/migrations"},
 	{pkg: "store/migrations"},
 	{pkg: "store/postgres", may: base + " " + domain + " database store store/migrations"},
+	{pkg: "store/postgrestest", may: "clock cluster/river store/postgres /test/postgres"},
 	{pkg: "store/sqlite", may: base + " " + domain + " database store store/migrations"},
 	{pkg: "store/sqlitetest", may: base + " " + domain + " store store/sqlite"},
 	{pkg: "store/storetest", may: base + " " + domain + " archive blob database runqueue store store/migrations /test/lane"},

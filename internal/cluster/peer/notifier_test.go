@@ -8,64 +8,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/test/faultproxy"
 	"github.com/stepmill/stepmill/test/lane"
-	server "github.com/stepmill/stepmill/test/postgres"
 )
-
-// timeout is the limit on the time of transactions, high enough for a busy machine. It
-// is also how long a test waits for what must happen.
-const timeout = 3 * time.Minute
-
-// shortTimeout is for tests that wait until a limit is reached. All limits that follow
-// from it still bear a machine that stalls for a few seconds.
-const shortTimeout = 30 * time.Second
-
-var (
-	template     string
-	makeTemplate sync.Once
-)
-
-// newDatabase creates a database with the schema and no rows.
-func newDatabase(t *testing.T) postgres.Options {
-	t.Helper()
-	makeTemplate.Do(func() {
-		template = server.Shared(t).NewTemplate(t, func(url string) error {
-			none := func(context.Context, *pgxpool.Pool) error { return nil }
-			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test", Timeout: timeout}, none)
-		})
-	})
-	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test", Timeout: timeout}
-}
-
-// open opens a database until the test ends.
-func open(t *testing.T, opts postgres.Options) *postgres.DB {
-	t.Helper()
-	db, err := postgres.Open(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := db.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		stop()
-		running.Wait()
-	})
-	return db
-}
 
 // recorder records the messages that a notifier receives, and what it logs.
 type recorder struct {
@@ -112,7 +64,7 @@ func (e *recorder) reset() {
 // all at once.
 func startNotifier(t *testing.T, opts postgres.Options, node string, listen *pgx.ConnConfig, messages ...peer.Message) (*peer.Notifier, *recorder) {
 	t.Helper()
-	db, e := open(t, opts), &recorder{}
+	db, e := postgrestest.Open(t, opts), &recorder{}
 	config := peer.Config{Node: node, Pool: db.Reserved(), Listen: listen, Timeout: opts.Timeout / 2, OnMessage: e.record}
 	notifier := peer.NewNotifier(config, slog.New(slog.NewTextHandler(e, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	for _, msg := range messages {
@@ -131,15 +83,6 @@ func startNotifier(t *testing.T, opts postgres.Options, node string, listen *pgx
 	return notifier, e
 }
 
-func listenConfig(t *testing.T, opts postgres.Options) *pgx.ConnConfig {
-	t.Helper()
-	config, err := new(postgres.DB).Configure(opts, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config.ConnConfig
-}
-
 // proxied returns the options for the same database behind a proxy.
 func proxied(t *testing.T, opts postgres.Options) (postgres.Options, *faultproxy.Proxy) {
 	t.Helper()
@@ -153,30 +96,20 @@ func proxied(t *testing.T, opts postgres.Options) (postgres.Options, *faultproxy
 	return opts, proxy
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(timeout); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: timeout", what)
-		}
-	}
-}
-
 // sendFailed is what a notifier logs when it could not send.
 const sendFailed = "cannot notify other nodes"
 
 func TestNotifier(t *testing.T) {
 	t.Parallel()
-	opts := newDatabase(t)
-	a, receivedByA := startNotifier(t, opts, "a", listenConfig(t, opts))
+	opts := postgrestest.New(t)
+	a, receivedByA := startNotifier(t, opts, "a", postgrestest.ListenConfig(t, opts))
 	far, proxy := proxied(t, opts)
-	b, receivedByB := startNotifier(t, opts, "b", listenConfig(t, far))
-	eventually(t, "both listen", func() bool { return !a.Polling() && !b.Polling() })
+	b, receivedByB := startNotifier(t, opts, "b", postgrestest.ListenConfig(t, far))
+	postgrestest.Eventually(t, "both listen", func() bool { return !a.Polling() && !b.Polling() })
 	a.Publish(peer.RunCancelled, "run_1")
 	a.Publish(peer.Deliverable, "")
-	eventually(t, "b is notified of a run", func() bool { return receivedByB.count(peer.RunCancelled, "run_1") == 1 })
-	eventually(t, "b is notified of a delivery", func() bool { return receivedByB.count(peer.Deliverable, "") == 1 })
+	postgrestest.Eventually(t, "b is notified of a run", func() bool { return receivedByB.count(peer.RunCancelled, "run_1") == 1 })
+	postgrestest.Eventually(t, "b is notified of a delivery", func() bool { return receivedByB.count(peer.Deliverable, "") == 1 })
 	if receivedByA.count(peer.RunCancelled, "run_1") > 0 {
 		t.Error("a receives its own message")
 	}
@@ -189,9 +122,9 @@ func TestNotifier(t *testing.T) {
 				a.Publish(kind, uid.New(uid.Run))
 			}
 		}
-		eventually(t, "b is notified that runs changed", func() bool { return receivedByB.count(peer.RunChanged, "") > 0 })
-		eventually(t, "b is notified that runs ended", func() bool { return receivedByB.count(peer.RunEnded, "") > 0 })
-		eventually(t, "b is notified which run was cancelled", func() bool { return receivedByB.count(peer.RunCancelled, "run_3") == 1 })
+		postgrestest.Eventually(t, "b is notified that runs changed", func() bool { return receivedByB.count(peer.RunChanged, "") > 0 })
+		postgrestest.Eventually(t, "b is notified that runs ended", func() bool { return receivedByB.count(peer.RunEnded, "") > 0 })
+		postgrestest.Eventually(t, "b is notified which run was cancelled", func() bool { return receivedByB.count(peer.RunCancelled, "run_3") == 1 })
 		if receivedByB.count(peer.Everything, "") > 0 {
 			t.Error("b receives Everything")
 		}
@@ -210,7 +143,7 @@ func TestNotifier(t *testing.T) {
 		}
 		_, receivedByC := startNotifier(t, opts, "c", nil, sent...)
 		for _, msg := range sent {
-			eventually(t, "b receives all messages", func() bool { return receivedByB.count(msg.Kind, msg.ID) == 1 })
+			postgrestest.Eventually(t, "b receives all messages", func() bool { return receivedByB.count(msg.Kind, msg.ID) == 1 })
 		}
 		if receivedByC.logged(sendFailed) {
 			t.Error("the messages did not fit into one payload")
@@ -219,12 +152,12 @@ func TestNotifier(t *testing.T) {
 	t.Run("a single node sends nothing", func(t *testing.T) {
 		// A message of b would tell a that it is not alone.
 		b.Publish(peer.RunChanged, "last")
-		eventually(t, "b has sent everything", func() bool { return receivedByA.count(peer.RunChanged, "last") == 1 })
+		postgrestest.Eventually(t, "b has sent everything", func() bool { return receivedByA.count(peer.RunChanged, "last") == 1 })
 		a.SetSingleNode(true)
 		receivedByB.reset()
 		a.Publish(peer.RunChanged, "quiet")
 		a.SetSingleNode(false)
-		eventually(t, "b receives Everything", func() bool { return receivedByB.count(peer.Everything, "") > 0 })
+		postgrestest.Eventually(t, "b receives Everything", func() bool { return receivedByB.count(peer.Everything, "") > 0 })
 		if receivedByB.count(peer.RunChanged, "quiet") > 0 {
 			t.Error("a single node sent a message")
 		}
@@ -232,10 +165,10 @@ func TestNotifier(t *testing.T) {
 	t.Run("after the connection was lost", func(t *testing.T) {
 		receivedByB.reset()
 		proxy.Cut()
-		eventually(t, "b listens again and takes nothing for granted", func() bool { return receivedByB.count(peer.Everything, "") > 0 })
-		eventually(t, "b listens again", func() bool { return !b.Polling() })
+		postgrestest.Eventually(t, "b listens again and takes nothing for granted", func() bool { return receivedByB.count(peer.Everything, "") > 0 })
+		postgrestest.Eventually(t, "b listens again", func() bool { return !b.Polling() })
 		a.Publish(peer.RunEnded, "run_2")
-		eventually(t, "b receives messages again", func() bool { return receivedByB.count(peer.RunEnded, "run_2") == 1 })
+		postgrestest.Eventually(t, "b receives messages again", func() bool { return receivedByB.count(peer.RunEnded, "run_2") == 1 })
 	})
 }
 
@@ -243,9 +176,9 @@ func TestNotifier(t *testing.T) {
 func TestNotifierPollsWithoutListening(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	notifier, received := startNotifier(t, newDatabase(t), "a", nil)
+	notifier, received := startNotifier(t, postgrestest.New(t), "a", nil)
 	for _, kind := range []byte{peer.RunEnded, peer.EventRecorded, peer.Deliverable, peer.Everything} {
-		eventually(t, "it polls for "+string(kind), func() bool { return received.count(kind, "") >= 1 })
+		postgrestest.Eventually(t, "it polls for "+string(kind), func() bool { return received.count(kind, "") >= 1 })
 	}
 	if !notifier.Polling() {
 		t.Error("a node that cannot listen does not poll")
@@ -257,18 +190,18 @@ func TestNotifierPollsWithoutListening(t *testing.T) {
 func TestNotifierAfterFailedSend(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	direct := newDatabase(t)
+	direct := postgrestest.New(t)
 	far, proxy := proxied(t, direct)
 	a, sent := startNotifier(t, far, "a", nil)
-	b, received := startNotifier(t, direct, "b", listenConfig(t, direct))
-	eventually(t, "b listens", func() bool { return !b.Polling() && received.count(peer.Everything, "") > 0 })
+	b, received := startNotifier(t, direct, "b", postgrestest.ListenConfig(t, direct))
+	postgrestest.Eventually(t, "b listens", func() bool { return !b.Polling() && received.count(peer.Everything, "") > 0 })
 	proxy.Refuse(true)
 	proxy.Cut()
 	a.Publish(peer.RunCancelled, "run_1")
-	eventually(t, "the send fails", func() bool { return sent.logged(sendFailed) })
+	postgrestest.Eventually(t, "the send fails", func() bool { return sent.logged(sendFailed) })
 	received.reset()
 	proxy.Refuse(false)
-	eventually(t, "b is notified of it, or of Everything", func() bool {
+	postgrestest.Eventually(t, "b is notified of it, or of Everything", func() bool {
 		return received.count(peer.RunCancelled, "run_1")+received.count(peer.Everything, "") > 0
 	})
 }
@@ -278,13 +211,13 @@ func TestNotifierAfterFailedSend(t *testing.T) {
 func TestNotifierDetectsSilentConnection(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	far, proxy := proxied(t, opts)
-	opts.Timeout = shortTimeout
-	notifier, _ := startNotifier(t, opts, "a", listenConfig(t, far))
-	eventually(t, "it listens", func() bool { return !notifier.Polling() })
+	opts.Timeout = postgrestest.ShortTimeout
+	notifier, _ := startNotifier(t, opts, "a", postgrestest.ListenConfig(t, far))
+	postgrestest.Eventually(t, "it listens", func() bool { return !notifier.Polling() })
 	proxy.BlackHole(true)
-	eventually(t, "it notices", notifier.Polling)
+	postgrestest.Eventually(t, "it notices", notifier.Polling)
 	proxy.BlackHole(false)
-	eventually(t, "it listens again", func() bool { return !notifier.Polling() })
+	postgrestest.Eventually(t, "it listens again", func() bool { return !notifier.Polling() })
 }

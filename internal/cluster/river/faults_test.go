@@ -33,6 +33,7 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -67,7 +68,7 @@ func TestRunsUnderStoreFaults(t *testing.T) {
 	seed := lane.Pick(1, uint64(time.Now().UnixNano()))
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	var effects sync.Map // number of effects by step
 	nodes := []*node{newNode(t, opts, random, &effects), newNode(t, opts, random, &effects)}
 	flows := map[string]string{}

@@ -20,10 +20,10 @@ import (
 	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
 	"github.com/stepmill/stepmill/test/lane"
-	server "github.com/stepmill/stepmill/test/postgres"
 )
 
 // testNode is a store and a dispatcher on a shared database.
@@ -34,24 +34,6 @@ type testNode struct {
 	db    *postgres.DB
 	node  string
 	stop  func()
-}
-
-// timeout is the limit on the time of transactions, high enough for a busy machine.
-const timeout = 3 * time.Minute
-
-var (
-	template     string
-	makeTemplate sync.Once
-)
-
-func newDatabase(t *testing.T) postgres.Options {
-	t.Helper()
-	makeTemplate.Do(func() {
-		template = server.Shared(t).NewTemplate(t, func(url string) error {
-			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test", Timeout: timeout}, river.Migrate)
-		})
-	})
-	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test", Timeout: timeout}
 }
 
 // join returns a node. Its dispatcher runs once begin is called.
@@ -187,7 +169,7 @@ const patient = hang
 // Runs for which a node has no capacity go to another one.
 func TestRunsGoToNodesWithCapacity(t *testing.T) {
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	a, _ := join(t, opts, "a", 1, 10)
 	b, begin := join(t, opts, "b", 10, 10)
 	begin()
@@ -205,7 +187,7 @@ func TestRunsGoToNodesWithCapacity(t *testing.T) {
 func TestFullNodeLeavesJobs(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	a, beginA := join(t, opts, "a", 1, 10)
 	beginA()
 	wf := a.newWorkflow(t)
@@ -228,7 +210,7 @@ func TestFullNodeLeavesJobs(t *testing.T) {
 func TestWaitingRunWakesOnTime(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	a, begin := join(t, opts, "a", 10, 10)
 	begin()
 	wf := a.newWorkflow(t)
@@ -284,7 +266,7 @@ func (p *testNode) ownedWithTimer(t *testing.T, r run.Run) run.Wake {
 func TestTimerOnFullNodeRequeues(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	a, beginA := join(t, opts, "a", 1, 10)
 	b, beginB := join(t, opts, "b", 1, 10)
 	beginA()
@@ -303,7 +285,7 @@ func TestTimerOnFullNodeRequeues(t *testing.T) {
 // others take long to finish.
 func TestStopRequeuesWaitingRuns(t *testing.T) {
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	a, beginA := join(t, opts, "a", 3, 10)
 	b, beginB := join(t, opts, "b", 3, 10)
 	beginA()
@@ -327,7 +309,7 @@ func TestStopRequeuesWaitingRuns(t *testing.T) {
 // An answer wakes a run with a local timer. Watch sets a timer that was lost.
 func TestNudgeWakesRunWithLocalTimer(t *testing.T) {
 	t.Parallel()
-	a, begin := join(t, newDatabase(t), "a", 10, 10)
+	a, begin := join(t, postgrestest.New(t), "a", 10, 10)
 	begin()
 	wf := a.newWorkflow(t)
 	r := a.start(t, wf)
@@ -349,7 +331,7 @@ func (p *testNode) change(t *testing.T, statement string, args ...any) {
 func TestIsolatedRunsOneAtATime(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	a, begin := join(t, newDatabase(t), "a", 10, 10)
+	a, begin := join(t, postgrestest.New(t), "a", 10, 10)
 	wf := a.newWorkflow(t)
 	runs := map[string]run.Run{}
 	for range 3 {
@@ -380,7 +362,7 @@ func TestIsolatedRunsOneAtATime(t *testing.T) {
 // Runs of a workspace with few runs in flight have a higher priority.
 func TestPriorityByRunsInFlight(t *testing.T) {
 	t.Parallel()
-	a, _ := join(t, newDatabase(t), "a", 0, 1000)
+	a, _ := join(t, postgrestest.New(t), "a", 0, 1000)
 	many, one := a.newWorkflow(t), a.newWorkflow(t)
 	for range 70 {
 		a.start(t, many)
@@ -403,7 +385,7 @@ func TestPriorityByRunsInFlight(t *testing.T) {
 // HasJob counts jobs that are due, but not those for later or with a dead node.
 func TestHasJob(t *testing.T) {
 	t.Parallel()
-	a, _ := join(t, newDatabase(t), "a", 0, 10)
+	a, _ := join(t, postgrestest.New(t), "a", 0, 10)
 	wf := a.newWorkflow(t)
 	due, far, lost := a.start(t, wf), a.start(t, wf), a.start(t, wf)
 	a.change(t, `UPDATE stepmill_river.river_job SET state = 'scheduled', scheduled_at = now() + interval '1 hour' WHERE args->>'run_id' = $1`, far.ID)
@@ -429,7 +411,7 @@ func TestHasJob(t *testing.T) {
 // throttled runs go to others.
 func TestThrottledRunsAreAdmitted(t *testing.T) {
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	a, beginA := join(t, opts, "a", 10, 1)
 	b, beginB := join(t, opts, "b", 10, 1)
 	beginA()

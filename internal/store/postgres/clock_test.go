@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 )
 
 // Heartbeats correct the steady time after a jump of the database's clock, which a node
@@ -33,7 +34,7 @@ func TestHeartbeatsCorrectTheSteadyTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := open(t, newDatabase(t))
+			db := postgrestest.Open(t, postgrestest.New(t))
 			for i, b := range beats {
 				now := time.Now().Add(-b.behind)
 				got, err := db.Heartbeat(t.Context(), newNode(b.boot), 1, life, clock.Record{Seen: now, Boot: b.boot, BootedAt: now.Add(-hour), Measured: !b.fresh})

@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/test/faultproxy"
 	"github.com/stepmill/stepmill/test/lane"
 )
@@ -21,7 +22,7 @@ import (
 // throughProxy opens a database behind an unreliable network.
 func throughProxy(t *testing.T, seed uint64) (*postgres.DB, *faultproxy.Proxy, postgres.Options) {
 	t.Helper()
-	direct := newDatabase(t)
+	direct := postgrestest.New(t)
 	table(t, direct)
 	at, err := url.Parse(direct.URL)
 	if err != nil {
@@ -31,7 +32,7 @@ func throughProxy(t *testing.T, seed uint64) (*postgres.DB, *faultproxy.Proxy, p
 	at.Host = proxy.Addr()
 	opts := direct
 	opts.URL = at.String()
-	return open(t, opts), proxy, direct
+	return postgrestest.Open(t, opts), proxy, direct
 }
 
 // TestLostCommitResponses checks that the outcome of a COMMIT without a response
@@ -43,7 +44,7 @@ func TestLostCommitResponses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db, proxy, opts := throughProxy(t, 7)
-			look := open(t, opts)
+			look := postgrestest.Open(t, opts)
 			proxy.LoseCommits(faultproxy.Commits{Probability: 0.3, Early: early})
 			outcomes := writeTogether(t, db, notes(30))
 			enough := func() bool {
@@ -86,7 +87,7 @@ func countFailed(outcomes map[string]error) (failed, unchanged int) {
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	db, proxy, opts := throughProxy(t, 9)
-	look := open(t, opts)
+	look := postgrestest.Open(t, opts)
 	stop := make(chan struct{})
 	var (
 		cutting  sync.WaitGroup
@@ -161,8 +162,8 @@ func TestBrokenConnections(t *testing.T) {
 func TestAllConnectionsInUse(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	opts := newDatabase(t)
-	opts.Timeout = shortTimeout
+	opts := postgrestest.New(t)
+	opts.Timeout = postgrestest.ShortTimeout
 	db := table(t, opts)
 	gate := make(chan struct{})
 	var running sync.WaitGroup

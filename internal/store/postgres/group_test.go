@@ -12,13 +12,14 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 )
 
 // table returns a database with a table of notes and the transactions that wrote
 // them.
 func table(t *testing.T, opts postgres.Options) *postgres.DB {
 	t.Helper()
-	db := open(t, opts)
+	db := postgrestest.Open(t, opts)
 	exec(t, db, `CREATE TABLE IF NOT EXISTS notes (id TEXT PRIMARY KEY, wrote BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint)`)
 	exec(t, db, `CREATE TABLE IF NOT EXISTS tallies (id TEXT PRIMARY KEY, n BIGINT NOT NULL)`)
 	exec(t, db, `INSERT INTO tallies VALUES ('written', 0) ON CONFLICT DO NOTHING`)
@@ -152,7 +153,7 @@ func checkNotes(t *testing.T, db *postgres.DB, outcomes map[string]error) {
 
 func TestTransactionsShareACommit(t *testing.T) {
 	t.Parallel()
-	db := table(t, newDatabase(t))
+	db := table(t, postgrestest.New(t))
 	outcomes := writeTogether(t, db, notes(40))
 	checkNotes(t, db, outcomes)
 	for id, err := range outcomes {
@@ -209,7 +210,7 @@ func TestFailureInAGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db, txs := table(t, newDatabase(t)), notes(20)
+			db, txs := table(t, postgrestest.New(t)), notes(20)
 			txs["bad"] = tc.tx
 			outcomes := writeTogether(t, db, txs)
 			if err := outcomes["bad"]; err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -227,7 +228,7 @@ func TestFailureInAGroup(t *testing.T) {
 // commit: they would not be isolated from each other.
 func TestTransactionsOfOneRun(t *testing.T) {
 	t.Parallel()
-	db := table(t, newDatabase(t))
+	db := table(t, postgrestest.New(t))
 	exec(t, db, `CREATE TABLE counts (id TEXT PRIMARY KEY, n BIGINT NOT NULL)`)
 	exec(t, db, `INSERT INTO counts VALUES ('r', 0)`)
 	var running sync.WaitGroup
@@ -255,7 +256,7 @@ func TestTransactionsOfOneRun(t *testing.T) {
 // workspaces never deadlock.
 func TestGroupsDoNotDeadlock(t *testing.T) {
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	nodes := []*postgres.DB{table(t, opts), table(t, opts)}
 	var running sync.WaitGroup
 	for i := range 600 {
@@ -295,7 +296,7 @@ func TestGroupsDoNotDeadlock(t *testing.T) {
 // database is closed under load.
 func TestCloseUnderLoad(t *testing.T) {
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	look := table(t, opts)
 	db, err := postgres.Open(t.Context(), opts)
 	if err != nil {
@@ -333,7 +334,7 @@ func TestCloseUnderLoad(t *testing.T) {
 
 func TestCanceledRequest(t *testing.T) {
 	t.Parallel()
-	db := table(t, newDatabase(t))
+	db := table(t, postgrestest.New(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, write := range map[string]func(context.Context) error{

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/test/lane"
 )
 
@@ -41,7 +42,7 @@ func mustExec(t *testing.T, conn *pgx.Conn, text string) {
 // connection, which counts for a moment.
 func awaitNone(t *testing.T, db *postgres.DB) {
 	t.Helper()
-	eventually(t, "no transaction counts", func() bool { return oldestNow(t, db) == 0 })
+	postgrestest.Eventually(t, "no transaction counts", func() bool { return oldestNow(t, db) == 0 })
 }
 
 // TestOldestTransaction checks that a transaction counts from its beginning if it
@@ -49,8 +50,8 @@ func awaitNone(t *testing.T, db *postgres.DB) {
 func TestOldestTransaction(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	opts := newDatabase(t)
-	db, conn, observer := open(t, opts), connect(t, opts), connect(t, opts)
+	opts := postgrestest.New(t)
+	db, conn, observer := postgrestest.Open(t, opts), connect(t, opts), connect(t, opts)
 	mustExec(t, conn, `SET idle_in_transaction_session_timeout = 0`)
 	age := func() time.Duration { // of the open transaction, by the clock of the database
 		var age int64
@@ -92,7 +93,7 @@ func TestOldestTransaction(t *testing.T) {
 func TestOldestTransactionOfOthers(t *testing.T) {
 	lane.NotShort(t)
 	t.Parallel()
-	opts := newDatabase(t)
+	opts := postgrestest.New(t)
 	conn := connect(t, opts)
 	mustExec(t, conn, `SET idle_in_transaction_session_timeout = 0`)
 	role := "plain_" + strings.ToLower(rand.Text())
@@ -109,7 +110,7 @@ func TestOldestTransactionOfOthers(t *testing.T) {
 	address.User = url.User(role)
 	plain := opts
 	plain.URL = address.String()
-	db := open(t, plain)
+	db := postgrestest.Open(t, plain)
 
 	for range 2 { // the second is not mistaken for the first
 		awaitNone(t, db)

@@ -15,12 +15,13 @@ import (
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/store/migrations"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
 
 func TestMigrateAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: postgrestest.Timeout}
 	if _, err := postgres.Open(t.Context(), opts); !errors.Is(err, postgres.ErrNotMigrated) {
 		t.Errorf("an empty database: %v", err)
 	}
@@ -33,7 +34,7 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 		})
 	}
 	running.Wait()
-	db := open(t, opts)
+	db := postgrestest.Open(t, opts)
 	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != migrations.Last() {
 		t.Errorf("%d migrations were applied", n)
 	}
@@ -46,8 +47,8 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 // whether River's tables or ours are missing.
 func TestMigrateAfterInterruption(t *testing.T) {
 	t.Parallel()
-	opts := newDatabase(t)
-	db := open(t, opts)
+	opts := postgrestest.New(t)
+	db := postgrestest.Open(t, opts)
 	exec(t, db, `DROP SCHEMA stepmill_river CASCADE`)
 	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
@@ -66,21 +67,21 @@ func TestMigrateAfterInterruption(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
 	}
-	open(t, opts)
+	postgrestest.Open(t, opts)
 }
 
 // TestSchemaOfANewerRelease checks that a release supports the schema of the next
 // one, with however many migrations, but no later one.
 func TestSchemaOfANewerRelease(t *testing.T) {
 	t.Parallel()
-	opts := newDatabase(t)
-	db := open(t, opts)
+	opts := postgrestest.New(t)
+	db := postgrestest.Open(t, opts)
 	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES ($1, true), ($1 + 1, true), ($1 + 2, true)`, migrations.Last()+1)
 	exec(t, db, `UPDATE schema_release SET number = $1`, release.Number+1)
 	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Errorf("the schema of the next release: %v", err)
 	}
-	open(t, opts)
+	postgrestest.Open(t, opts)
 	exec(t, db, `UPDATE schema_release SET number = $1`, release.Number+2)
 	_, err := postgres.Open(t.Context(), opts)
 	for name, err := range map[string]error{"open": err, "migrate": postgres.Migrate(t.Context(), opts, river.Migrate)} {
@@ -95,7 +96,7 @@ func TestSchemaOfANewerRelease(t *testing.T) {
 func TestReleaseOfTheSchema(t *testing.T) {
 	t.Parallel()
 	const lastOfPrevious = 3 // the last migration of 0.2.0
-	db := open(t, newDatabase(t))
+	db := postgrestest.Open(t, postgrestest.New(t))
 	if got := number(t, db, `SELECT number FROM schema_release`); got > release.Number || got < release.Number && migrations.Last() > lastOfPrevious {
 		t.Errorf("the schema is of release %d, this is release %d: the first migration of a release sets schema_release", got, release.Number)
 	}
@@ -105,7 +106,7 @@ func TestReleaseOfTheSchema(t *testing.T) {
 // whose release knows no levels, and that such a node can send no heartbeat afterwards.
 func TestMigrateBesideOlderNodes(t *testing.T) {
 	t.Parallel()
-	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: postgrestest.Timeout}
 	conn, err := pgx.Connect(t.Context(), opts.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestMigrateBesideOlderNodes(t *testing.T) {
 // release.
 func TestRenameBesideNodes(t *testing.T) {
 	t.Parallel()
-	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: postgrestest.Timeout}
 	migrateTo(t, opts.URL, 14)
 	conn, err := pgx.Connect(t.Context(), opts.URL)
 	if err != nil {

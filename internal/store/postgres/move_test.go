@@ -6,6 +6,7 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 )
@@ -13,7 +14,7 @@ import (
 // TestTables checks that an export contains all tables, except those about nodes.
 func TestTables(t *testing.T) {
 	t.Parallel()
-	db := open(t, newDatabase(t))
+	db := postgrestest.Open(t, postgrestest.New(t))
 	kinds := map[string]archive.Kind{"text": archive.Text, "bigint": archive.Int, "integer": archive.Int, "boolean": archive.Bool, "bytea": archive.Bytes}
 	have := map[string]map[string]archive.Kind{}
 	err := db.Read(t.Context(), func(c database.Conn) error {
@@ -46,7 +47,7 @@ func TestMoveBetweenDatabases(t *testing.T) {
 	}
 	shared := func(t *testing.T, notify store.Notify) *store.DB {
 		t.Helper()
-		return store.New(open(t, newDatabase(t)), notify)
+		return store.New(postgrestest.Open(t, postgrestest.New(t)), notify)
 	}
 	storetest.MoveBetween(t, embedded, shared)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 )
 
 func newNode(id string) node.Node {
@@ -37,7 +38,7 @@ func expired(t *testing.T, db *postgres.DB) []string {
 
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
-	db := open(t, newDatabase(t))
+	db := postgrestest.Open(t, postgrestest.New(t))
 	b := beat(t, db, "a", time.Minute)
 	if b.Nodes != 1 || b.Capacity != 10 || b.NextExpiry != nil || b.Dead {
 		t.Errorf("alone: %+v", b)
@@ -90,7 +91,7 @@ func TestHeartbeats(t *testing.T) {
 // available to others at once.
 func TestForgetRequeuesJobs(t *testing.T) {
 	t.Parallel()
-	db := open(t, newDatabase(t))
+	db := postgrestest.Open(t, postgrestest.New(t))
 	for _, by := range []string{"{b}", "{a,b}", "{b,a}"} {
 		exec(t, db, `INSERT INTO `+river.Schema+`.river_job (kind, args, max_attempts, state, attempted_at, attempted_by, attempt)
 			VALUES ('wake_up', '{}', 10, 'running', now(), $1::text::text[], 1)`, by)
@@ -118,12 +119,12 @@ func TestTerminateSessions(t *testing.T) {
 	for _, pooled := range []bool{false, true} {
 		t.Run(fmt.Sprint("pooled ", pooled), func(t *testing.T) {
 			t.Parallel()
-			opts := newDatabase(t)
-			db := open(t, opts)
+			opts := postgrestest.New(t)
+			db := postgrestest.Open(t, opts)
 			opts.Name, opts.Pooled = "b", pooled
 			stopped := connect(t, opts)
 			sent := stopped.PgConn().StartPipeline(t.Context())
-			for _, text := range append(open(t, opts).BeginStatements(), "SELECT pg_advisory_xact_lock(7)") {
+			for _, text := range append(postgrestest.Open(t, opts).BeginStatements(), "SELECT pg_advisory_xact_lock(7)") {
 				sent.SendQueryParams(text, nil, nil, nil, nil)
 			}
 			if err := sent.Flush(); err != nil { // the rest is never sent
@@ -132,7 +133,7 @@ func TestTerminateSessions(t *testing.T) {
 			locked := func() bool {
 				return number(t, db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7`) > 0
 			}
-			eventually(t, "it has its lock", locked)
+			postgrestest.Eventually(t, "it has its lock", locked)
 			sever := func() {
 				t.Helper()
 				if err := db.TerminateSessions(t.Context(), "b"); err != nil {
@@ -149,14 +150,14 @@ func TestTerminateSessions(t *testing.T) {
 				t.Fatal(err)
 			}
 			sever()
-			eventually(t, "the lock is free", func() bool { return !locked() })
+			postgrestest.Eventually(t, "the lock is free", func() bool { return !locked() })
 		})
 	}
 }
 
 func TestTryLead(t *testing.T) {
 	t.Parallel()
-	db := open(t, newDatabase(t))
+	db := postgrestest.Open(t, postgrestest.New(t))
 	serve := func(id string, life time.Duration, want bool) {
 		t.Helper()
 		mine, err := db.TryLead(t.Context(), "tend", id, life)

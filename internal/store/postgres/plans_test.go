@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 	"github.com/stepmill/stepmill/test/lane"
 )
@@ -24,7 +25,9 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	log := &statementLog{texts: map[string]bool{}}
 	t.Run("all", func(t *testing.T) {
-		storetest.RunCluster(t, func(t *testing.T) database.Driver { return loggingDriver{open(t, newDatabase(t)), log} })
+		storetest.RunCluster(t, func(t *testing.T) database.Driver {
+			return loggingDriver{postgrestest.Open(t, postgrestest.New(t)), log}
+		})
 	})
 	t.Run("plans", func(t *testing.T) { checkPlans(t, log.texts) })
 }
@@ -35,7 +38,7 @@ func TestCluster(t *testing.T) {
 // primary key alone.
 func checkPlans(t *testing.T, texts map[string]bool) {
 	t.Helper()
-	conn := connect(t, newDatabase(t))
+	conn := connect(t, postgrestest.New(t))
 	for _, text := range []string{
 		`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, slot, concurrency_key)
 			SELECT 'run_' || n, 'ws', 'wf', 1, 'node', n, true, 'k' FROM generate_series(1, 1000) n`,
@@ -66,8 +69,8 @@ func checkPlans(t *testing.T, texts map[string]bool) {
 // even before the first ANALYZE.
 func TestPlansOfRunLists(t *testing.T) {
 	t.Parallel()
-	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
-	list := store.New(loggingDriver{open(t, opts), said}, store.Notify{})
+	opts, said := postgrestest.New(t), &statementLog{texts: map[string]bool{}}
+	list := store.New(loggingDriver{postgrestest.Open(t, opts), said}, store.Notify{})
 	for _, filter := range []run.Filter{{}, {Waiting: new(false)}} {
 		if _, err := list.Runs.AllRuns(t.Context(), "ws_1", filter, paging.Request{Limit: 20}); err != nil {
 			t.Fatal(err)
@@ -99,8 +102,8 @@ func TestPlansOfRunLists(t *testing.T) {
 // TestPlansOfConnections checks that what uses connections is found by indexes.
 func TestPlansOfConnections(t *testing.T) {
 	t.Parallel()
-	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
-	s := store.New(loggingDriver{open(t, opts), said}, store.Notify{})
+	opts, said := postgrestest.New(t), &statementLog{texts: map[string]bool{}}
+	s := store.New(loggingDriver{postgrestest.Open(t, opts), said}, store.Notify{})
 	if _, err := s.Connections.ConnectionUsage(t.Context(), "ws_1", []string{"a", "b", "c"}); err != nil {
 		t.Fatal(err)
 	}
@@ -249,8 +252,8 @@ func (h loggingConn) Query(text string, args []any, each func(database.Row) erro
 // TestPlansOfRows checks that rows of tables are found by indexes and in order.
 func TestPlansOfRows(t *testing.T) {
 	t.Parallel()
-	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
-	calls, err := storetest.RowQueries(t.Context(), store.New(loggingDriver{open(t, opts), said}, store.Notify{}))
+	opts, said := postgrestest.New(t), &statementLog{texts: map[string]bool{}}
+	calls, err := storetest.RowQueries(t.Context(), store.New(loggingDriver{postgrestest.Open(t, opts), said}, store.Notify{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,8 +293,8 @@ func TestPlansOfRows(t *testing.T) {
 // the sweep.
 func TestPlansOfFiles(t *testing.T) {
 	t.Parallel()
-	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
-	if err := storetest.RunFileStatements(t.Context(), store.New(loggingDriver{open(t, opts), said}, store.Notify{})); err != nil {
+	opts, said := postgrestest.New(t), &statementLog{texts: map[string]bool{}}
+	if err := storetest.RunFileStatements(t.Context(), store.New(loggingDriver{postgrestest.Open(t, opts), said}, store.Notify{})); err != nil {
 		t.Fatal(err)
 	}
 	conn := connect(t, opts)

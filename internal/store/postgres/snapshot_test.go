@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/migrations"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/test/lane"
 )
 
@@ -42,7 +43,7 @@ func inUse() uint64 {
 func TestExportOfLargeRows(t *testing.T) {
 	lane.NotShort(t)
 	const rows, size = 32, 1 << 20
-	db := open(t, newDatabase(t))
+	db := postgrestest.Open(t, postgrestest.New(t))
 	for n := range rows {
 		text := make([]byte, 8<<10) // repetitive data compresses fast
 		_, _ = rand.Read(text)
@@ -76,10 +77,10 @@ func TestExportOfLargeRows(t *testing.T) {
 func TestReadSnapshotHasNoTimeouts(t *testing.T) {
 	t.Parallel()
 	for _, pooled := range []bool{false, true} {
-		opts := newDatabase(t)
+		opts := postgrestest.New(t)
 		opts.Pooled = pooled
 		limits := map[string]string{}
-		err := open(t, opts).ReadSnapshot(t.Context(), func(c database.Conn) error {
+		err := postgrestest.Open(t, opts).ReadSnapshot(t.Context(), func(c database.Conn) error {
 			return c.Query(`SELECT name, setting FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout')`, nil, func(r database.Row) error {
 				var name, setting string
 				err := r.Scan(&name, &setting)
@@ -102,7 +103,7 @@ func TestReadSnapshotHasNoTimeouts(t *testing.T) {
 // not wait for the rest, which would take hours here.
 func TestReadSnapshotStopsEarly(t *testing.T) {
 	t.Parallel()
-	db := open(t, newDatabase(t))
+	db := postgrestest.Open(t, postgrestest.New(t))
 	enough := errors.New("enough")
 	err := db.ReadSnapshot(t.Context(), func(c database.Conn) error {
 		return c.Query(`SELECT repeat('x', 100000), pg_sleep(0.1) FROM generate_series(1, 100000)`, nil, func(database.Row) error { return enough })

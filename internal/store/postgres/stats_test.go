@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 )
 
 // nonZero returns the counts that are not zero.
@@ -33,7 +34,7 @@ func connections(s store.Stats) (total int64) {
 
 func TestStats(t *testing.T) {
 	t.Parallel()
-	db := open(t, newDatabase(t))
+	db := postgrestest.Open(t, postgrestest.New(t))
 	put := func(id string) func(database.Conn) error {
 		return func(c database.Conn) error {
 			_, err := c.Exec(`INSERT INTO rate_windows (window_start, workspace_id, taken, granted) VALUES (1, $1, 1, 1)`, id)

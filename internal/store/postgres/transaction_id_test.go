@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
 
@@ -20,11 +21,11 @@ func TestReusedTransactionID(t *testing.T) {
 	t.Parallel()
 	pg := server.Start(t, server.Options{})
 	url := pg.NewDatabase(t)
-	opts := postgres.Options{URL: url, Name: "test", Timeout: timeout}
+	opts := postgres.Options{URL: url, Name: "test", Timeout: postgrestest.Timeout}
 	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, opts)
+	db := postgrestest.Open(t, opts)
 	reused := false
 	err := db.Write(t.Context(), func(c database.Conn) error {
 		if reused { // the retry does nothing

@@ -10,13 +10,14 @@ import (
 
 	"github.com/stepmill/stepmill/internal/cluster/river"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/postgrestest"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
 
 func TestUpgradeMarksWaitingRuns(t *testing.T) {
 	t.Parallel()
-	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: timeout}
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test", Timeout: postgrestest.Timeout}
 	migrateTo(t, opts.URL, 1)
 	old, err := sql.Open("pgx", opts.URL)
 	if err != nil {
