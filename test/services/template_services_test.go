@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,10 +26,10 @@ type templateServices struct {
 	sent   []string
 	// unknown are requests that nothing answers.
 	unknown []string
-	// polls are the answers to polls so far, and hooks the requests about the hooks of their
-	// triggers: those of an earlier template can come while another one runs.
+	// polls are the answers to polls so far, and hooks the patterns of requests about the hooks
+	// of their triggers: those of an earlier template can come while another one runs.
 	polls []scripted
-	hooks []scripted
+	hooks []string
 }
 
 // scripted is the answer to a request.
@@ -73,15 +74,33 @@ func (s *templateServices) expectPoll(t *testing.T, kind string) {
 		script = append(script, scriptOf(t, tests[at].Exchanges, nil)...)
 		cursor, more = tests[at].Next, tests[at].More
 	}
-	var hooks []scripted
+	var hooks []string
 	for _, tests := range testsOf(t, service).Hooks {
 		for _, test := range tests {
-			hooks = append(hooks, scriptOf(t, test.Exchanges, nil)...)
+			for _, one := range scriptOf(t, test.Exchanges, nil) {
+				hooks = append(hooks, withAnyValues(one.request, test.Input))
+			}
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script, s.polls, s.hooks = script, append(s.polls, script...), append(s.hooks, hooks...)
+}
+
+// withAnyValues returns a pattern for a request to a path that has values of the settings of
+// a trigger: a template has others than the test.
+func withAnyValues(request string, settings json.RawMessage) string {
+	var values map[string]any
+	_ = json.Unmarshal(settings, &values) // a hook of a connection has no settings
+	parts := strings.Split(request, "/")
+	for i, part := range parts {
+		for _, value := range values {
+			if part == value {
+				parts[i] = "*"
+			}
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 func sameJSON(a, b json.RawMessage) bool {
@@ -133,7 +152,11 @@ func (s *templateServices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else if at := slices.IndexFunc(s.polls, isIt); at >= 0 {
 		one = s.polls[at]
 	} else {
-		if !slices.ContainsFunc(s.hooks, isIt) {
+		isHook := func(pattern string) bool {
+			matches, _ := path.Match(pattern, request) // a pattern that is malformed matches nothing
+			return matches
+		}
+		if !slices.ContainsFunc(s.hooks, isHook) {
 			s.unknown = append(s.unknown, request)
 		}
 		w.WriteHeader(http.StatusNotFound)
