@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -40,7 +41,9 @@ type checked struct {
 	Entry
 	input    *jsonschema.Schema
 	document any // the schema as JSON
-	literals []Problem
+	// hasLiterals reports whether any member of the input cannot contain expressions. Inputs
+	// of other actions, which are most, are not searched for them each time a step runs.
+	hasLiterals bool
 }
 
 // NewCatalog returns a catalog of the entries. It fails if a declaration is not
@@ -93,19 +96,26 @@ func (c *Catalog) find(name string) *checked {
 }
 
 func newChecked(entry Entry, schema *jsonschema.Schema, document any) *checked {
-	return &checked{Entry: entry, input: schema, document: document, literals: literalsOf(document)}
+	return &checked{Entry: entry, input: schema, document: document, hasLiterals: strings.Contains(entry.Spec.Input, `"x-literal"`)}
 }
 
-// literalsOf returns the problem of each member of an input that cannot contain
-// expressions.
-func literalsOf(document any) []Problem {
-	object, _ := document.(map[string]any)
-	members, _ := object["properties"].(map[string]any)
+// literals returns the problems of an input with expressions in members that cannot contain
+// any. Such a member has the keyword x-literal in the schema.
+func literals(schema, input any, at string, deferred func(pointer string) bool) []Problem {
+	node, _ := schema.(map[string]any)
+	if hint, ok := node["x-literal"].(string); ok && deferred(at) {
+		return []Problem{{Pointer: at, Message: "cannot contain expressions", Hint: hint}}
+	}
 	var out []Problem
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		member, _ := members[name].(map[string]any)
-		if hint, ok := member["x-literal"].(string); ok {
-			out = append(out, Problem{Pointer: jsonpointer.Of(name), Message: "cannot contain expressions", Hint: hint})
+	switch input := input.(type) {
+	case map[string]any:
+		members, _ := node["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(input)) {
+			out = append(out, literals(members[name], input[name], at+jsonpointer.Of(name), deferred)...)
+		}
+	case []any:
+		for i, item := range input {
+			out = append(out, literals(node["items"], item, at+"/"+strconv.Itoa(i), deferred)...)
 		}
 	}
 	return out
@@ -195,10 +205,8 @@ func (c *Catalog) Check(name string, input map[string]any, deferred func(pointer
 		return []Problem{{Message: "unknown action " + name}}
 	}
 	problems := entry.explain(entry.input.Validate(input), deferred)
-	for _, problem := range entry.literals {
-		if deferred(problem.Pointer) {
-			problems = append(problems, problem)
-		}
+	if entry.hasLiterals {
+		problems = append(problems, literals(entry.document, input, "", deferred)...)
 	}
 	if len(problems) == 0 && entry.Spec.Check != nil {
 		for _, problem := range entry.Spec.Check(input) {

@@ -17,7 +17,7 @@ func TestActions(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:    "the list has every action in alphabetical order",
-			request: "GET /v1/actions", scope: "read", status: 200, members: "data next_cursor", contains: `{"next_cursor": null}`,
+			request: "GET /v1/actions?limit=100", scope: "read", status: 200, members: "data next_cursor", contains: `{"next_cursor": null}`,
 			after: func(w *testWorkspace, a *response) {
 				names := a.column("name")
 				if !slices.IsSorted(names) || !slices.Contains(names, "data.set") || !slices.Contains(names, "http.request") {

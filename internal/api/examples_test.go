@@ -28,7 +28,7 @@ func TestActionExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.workflow("wf", string(step))
-			done := w.runToEnd("run", "wf", "").object()
+			done := w.runToEnd("run", "wf", `{"payload": {"total": 50}}`).object()
 			steps := done["steps"].([]any)
 			if diff := cmp.Diff(example["output"], steps[0].(map[string]any)["output"]); diff != "" || done["status"] != "succeeded" {
 				t.Errorf("%s, %s: a run that %v has another output (-example +run):\n%s", name, example["title"], done["status"], diff)

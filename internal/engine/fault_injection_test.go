@@ -14,6 +14,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -149,16 +150,21 @@ func (w *observer) startedInTime(step run.Step) {
 		w.problem("there is no step %s", step.Path)
 		return
 	}
+	if p.disabled { // it is skipped at once
+		return
+	}
 	settled, succeeded := 0, false
-	for _, id := range p.needs {
+	after := p.after(w.sketch.parts)
+	for _, text := range after {
+		id, path, _ := strings.Cut(text, ".")
 		need := w.mirror[prefix+id]
 		if !need.Status.Settled() || need.FinishedAt == nil || need.FinishedAt.After(step.StartedAt) {
 			continue
 		}
 		settled++
-		succeeded = succeeded || need.Status == run.StepSucceeded
+		succeeded = succeeded || (need.Status == run.StepFailed) == (path == "error")
 	}
-	if settled < len(p.needs) && (p.join != "first" || !succeeded) {
+	if settled < len(after) && (p.join != "first" || !succeeded) {
 		w.problem("%s started before the steps it needs had ended", step.Path)
 	}
 }
@@ -173,7 +179,7 @@ func (w *observer) answer(runID string, step run.Step) {
 	time.AfterFunc(time.Duration(p.behavior.takes)*time.Millisecond+250*time.Microsecond, func() {
 		_, err := w.world.runs.Resume(context.Background(), w.world.actor, runID, step.Path,
 			run.Resumption{Approved: p.behavior.kind == "approved", Comment: step.Path})
-		if err != nil && !strings.Contains(err.Error(), "does not wait") {
+		if err != nil && !fault.Is(err, fault.StepNotWaiting) { // the run may have ended meanwhile
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.problem("the answer for %s was rejected: %v", step.Path, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
+	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/action/dataset"
 	"github.com/stepmill/stepmill/internal/action/keys"
 	"github.com/stepmill/stepmill/internal/action/logwrite"
@@ -325,7 +326,7 @@ func (w *world) setUp() {
 		return "https://flows.example"
 	})
 	entries := []action.Entry{
-		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(), w.effects.queued(), w.pages.entry(), filesEntry(w.effects), listEntry(), partsEntry(),
+		approval.Entry(w.notifier), branch.Entry(), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(), w.effects.queued(), w.pages.entry(), filesEntry(w.effects), listEntry(), partsEntry(),
 	}
 	catalog, err := action.NewCatalog(slices.Concat(entries, rows.Entries(w.store.Tables), keys.Entries(keyReader{w}))...)
 	if err != nil {

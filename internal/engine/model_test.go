@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // model computes the expected result of a sketch from the rules of the format. It knows
@@ -16,7 +17,8 @@ type expectation struct {
 	status  string
 	output  any // as decoded JSON; nil: none
 	attempt int
-	causes  []cause // of a failure: the run reports any of them
+	taken   []string // paths of a switch
+	causes  []cause  // of a failure: the run reports any of them
 	rounds  []map[string]*expectation
 	// The minimum and maximum number of rounds that start. After a failure, parallel
 	// rounds finish, and how many there are depends on timing.
@@ -81,7 +83,7 @@ func (m *model) frame(prefix string, parts []*part, outer scope) map[string]*exp
 	for len(expected) < len(parts) {
 		for _, p := range parts {
 			known := func(id string) bool { return expected[id] != nil }
-			if expected[p.id] == nil && !slices.ContainsFunc(p.needs, func(id string) bool { return !known(id) }) {
+			if expected[p.id] == nil && !slices.ContainsFunc(p.after(parts), func(need string) bool { return !known(stepOf(need)) }) {
 				expected[p.id] = m.step(prefix+p.id, p, parts, expected, s)
 				s.steps[p.id] = expected[p.id]
 			}
@@ -91,7 +93,7 @@ func (m *model) frame(prefix string, parts []*part, outer scope) map[string]*exp
 }
 
 func (m *model) step(path string, p *part, parts []*part, expected map[string]*expectation, s scope) *expectation {
-	if !starts(p, parts, expected) {
+	if p.disabled || !starts(p, parts, expected) {
 		return &expectation{status: "skipped"}
 	}
 	if p.when != nil {
@@ -112,26 +114,45 @@ func (m *model) step(path string, p *part, parts []*part, expected map[string]*e
 	return m.repeat(path, p.loop, s)
 }
 
+// stepOf returns the step that a need refers to.
+func stepOf(need string) string {
+	id, _, _ := strings.Cut(need, ".")
+	return id
+}
+
 // starts applies the join rule of a step to the results of its needs.
 func starts(p *part, parts []*part, expected map[string]*expectation) bool {
-	succeeded, tolerated, failed := 0, 0, 0
-	for _, id := range p.needs {
+	needed, succeeded, tolerated, failed := 0, 0, 0, 0
+	for _, need := range p.after(parts) {
+		id, path, _ := strings.Cut(need, ".")
+		before, is := findPart(parts, id), expected[id]
+		if before.disabled && path == "" {
+			continue
+		}
+		needed++
 		switch {
-		case expected[id].status == "succeeded":
-			succeeded++
-		case expected[id].status == "failed" && findPart(parts, id).continueOnError:
+		case is.status == "skipped":
+		case path == "error":
+			if is.status == "failed" {
+				succeeded++
+			}
+		case is.status == "succeeded":
+			if path == "" || slices.Contains(is.taken, path) {
+				succeeded++
+			}
+		case path == "" && before.continueOnError:
 			tolerated++
-		case expected[id].status == "failed":
+		case !before.continueOnError && !before.handled(parts):
 			failed++
 		}
 	}
 	switch {
-	case len(p.needs) == 0 || p.join == "always":
+	case needed == 0 || p.join == "always":
 		return true
 	case p.join == "first":
 		return succeeded > 0
 	case p.join == "all":
-		return succeeded == len(p.needs)
+		return succeeded == needed
 	}
 	return failed == 0 && succeeded+tolerated > 0
 }
@@ -167,6 +188,8 @@ func (m *model) behavior(path string, d behavior, s scope) *expectation {
 		return success(1, map[string]any{})
 	case "wait", "past":
 		return success(1, map[string]any{"waited_until": anyOutput{}})
+	case "first", "all":
+		return m.choose(path, d, s)
 	case "approved", "rejected":
 		return answer(d.kind == "approved", m.by, path)
 	case "unanswered":
@@ -189,6 +212,41 @@ func (m *model) behavior(path string, d behavior, s scope) *expectation {
 		return failure(1, "invalid_input", path)
 	}
 	panic("unknown deed " + d.kind)
+}
+
+// choose decides which paths a switch takes.
+func (m *model) choose(path string, d behavior, s scope) *expectation {
+	taken := []string{}
+	for i, when := range d.paths {
+		holds, ok := when.in(s)
+		if !ok {
+			return failure(1, "expression_failed", path)
+		}
+		if !holds {
+			continue
+		}
+		if taken = append(taken, fmt.Sprintf("p%d", i)); d.kind == "first" {
+			break
+		}
+	}
+	if len(taken) == 0 && d.fallback {
+		taken = append(taken, "rest")
+	}
+	var output map[string]any
+	switch all := []any{}; {
+	case d.kind == "all":
+		for _, id := range taken {
+			all = append(all, id)
+		}
+		output = map[string]any{"paths": all}
+	case len(taken) == 0:
+		output = map[string]any{"path": nil}
+	default:
+		output = map[string]any{"path": taken[0]}
+	}
+	out := success(1, output)
+	out.taken = taken
+	return out
 }
 
 func (m *model) foreach(path string, l *loop, s scope) *expectation {
@@ -259,7 +317,7 @@ func (m *model) afterRound(path string, l *loop, round map[string]*expectation, 
 func countedFailures(parts []*part, expected map[string]*expectation) []cause {
 	var causes []cause
 	for _, p := range parts {
-		if f := expected[p.id]; f.status == "failed" && !p.continueOnError {
+		if f := expected[p.id]; f.status == "failed" && !p.continueOnError && !p.handled(parts) {
 			causes = append(causes, f.causes...)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
+	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/action/dataset"
 	"github.com/stepmill/stepmill/internal/action/keys"
 	"github.com/stepmill/stepmill/internal/action/logwrite"
@@ -44,7 +45,7 @@ type scenario struct {
 
 func newScenario(t *testing.T) *scenario {
 	s := &scenario{world: newWorld(t)}
-	entries := []action.Entry{approval.Entry(nil), dataset.Entry(), logwrite.Entry(), stop.Entry(), wait.Entry(), {
+	entries := []action.Entry{approval.Entry(nil), branch.Entry(), dataset.Entry(), logwrite.Entry(), stop.Entry(), wait.Entry(), {
 		Spec: action.Spec{Name: "test.act", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
 			return s.observer.Load().perform(ctx, req)

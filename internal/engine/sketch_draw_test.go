@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"pgregory.net/rapid"
 )
@@ -58,6 +60,9 @@ func (a *generator) level(depth int, outer view, n int) []*part {
 		a.needs(p, parts)
 		v := a.view(p, parts, views, outer)
 		views[p.id] = v
+		if p.disabled = a.chance("disabled", 8); p.disabled {
+			views[p.id] = outer // it does not wait for its needs
+		}
 		if a.chance("if", 4) {
 			c := a.condition(v)
 			p.when = &c
@@ -93,6 +98,11 @@ func (a *generator) needs(p *part, earlier []*part) {
 		for _, one := range rapid.SliceOfNDistinct(rapid.SampledFrom(earlier), 0, 3, rapid.ID[*part]).Draw(a.t, "needs") {
 			p.needs = append(p.needs, one.id)
 		}
+		for i, id := range p.needs {
+			if paths := findPart(earlier, id).pathIDs(); a.chance("path", 3) {
+				p.needs[i] = id + "." + rapid.SampledFrom(paths).Draw(a.t, "path of")
+			}
+		}
 	}
 	if a.chance("join", 3) {
 		p.join = a.pick("joined", "any_ran", "all", "always", "first")
@@ -103,33 +113,28 @@ func (a *generator) needs(p *part, earlier []*part) {
 // between did not wait for them.
 func (a *generator) view(p *part, parts []*part, views map[string]view, outer view) view {
 	v := view{item: outer.item, index: outer.index}
-	var sure, unsure map[*part]bool
-	for n, id := range p.needs {
-		mine := map[*part]bool{}
-		i := slices.IndexFunc(parts, func(q *part) bool { return q.id == id })
-		mine[parts[i]] = true
-		for _, q := range views[id].sure {
-			mine[q] = true
+	sure, unsure := map[*part]bool{}, map[*part]bool{}
+	counted := 0
+	for _, need := range p.after(parts) {
+		id, path, _ := strings.Cut(need, ".")
+		before := findPart(parts, id)
+		unsure[before] = true
+		if before.disabled && path == "" {
+			sure[before] = sure[before] || p.join != "first"
+			continue
 		}
-		if n == 0 {
-			sure, unsure = map[*part]bool{}, map[*part]bool{}
+		mine := map[*part]bool{before: true}
+		for _, q := range views[id].sure {
+			mine[q], unsure[q] = true, true
 		}
 		for _, q := range views[id].unsure {
 			unsure[q] = true
 		}
-		for q := range mine {
-			unsure[q] = true
-			if n == 0 || p.join != "first" {
-				sure[q] = true
-			}
+		if counted++; counted == 1 || p.join != "first" {
+			maps.Copy(sure, mine)
+			continue
 		}
-		if p.join == "first" {
-			for q := range sure {
-				if !mine[q] {
-					delete(sure, q)
-				}
-			}
-		}
+		maps.DeleteFunc(sure, func(q *part, _ bool) bool { return !mine[q] })
 	}
 	for _, q := range parts {
 		switch {
@@ -197,7 +202,7 @@ func (a *generator) condition(v view) condition {
 func (a *generator) behavior(v view) behavior {
 	d := behavior{
 		kind: a.pick("deed", "set", "returns", "returns", "bare", "fails", "passing", "passing", "hangs", "panics",
-			"count", "count", "count", "refused", "read", "wait", "wait", "past", "unfit", "approved", "rejected", "unanswered", "log", "broken", "rare"),
+			"count", "count", "count", "refused", "read", "wait", "wait", "past", "unfit", "first", "first", "all", "approved", "rejected", "unanswered", "log", "broken", "rare"),
 		attempts: rapid.IntRange(1, 3).Draw(a.t, "attempts"),
 		takes:    rapid.IntRange(0, 4).Draw(a.t, "takes"),
 	}
@@ -205,6 +210,11 @@ func (a *generator) behavior(v view) behavior {
 	case "wait", "unanswered":
 		d.takes++
 		d.text = a.pick("on timeout", "continue", "fail")
+	case "first", "all":
+		for range rapid.IntRange(1, 3).Draw(a.t, "paths") {
+			d.paths = append(d.paths, a.condition(v))
+		}
+		d.fallback = a.chance("else", 2)
 	case "passing":
 		d.failures = rapid.IntRange(1, 3).Draw(a.t, "failures")
 	case "broken":

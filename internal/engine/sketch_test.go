@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,7 @@ type part struct {
 	when            *condition
 	join            string
 	continueOnError bool // on_error: continue
+	disabled        bool
 	behavior        behavior
 	loop            *loop
 }
@@ -36,6 +38,37 @@ type behavior struct {
 	failures int // retryable failures before it succeeds
 	attempts int // maximum
 	text     string
+	paths    []condition // of a switch, whose ids are p0, p1, …
+	fallback bool        // the switch has the path rest as its else
+}
+
+// pathIDs returns the paths out of a step.
+func (p *part) pathIDs() []string {
+	ids := []string{"error"}
+	for i := range p.behavior.paths {
+		ids = append(ids, fmt.Sprintf("p%d", i))
+	}
+	if p.behavior.fallback {
+		ids = append(ids, "rest")
+	}
+	return ids
+}
+
+// after returns the needs of a part in a list with what the disabled steps among them need.
+func (p *part) after(parts []*part) []string {
+	var out []string
+	for _, need := range p.needs {
+		out = append(out, need)
+		if before := findPart(parts, need); before != nil && before.disabled {
+			out = append(out, before.after(parts)...)
+		}
+	}
+	return out
+}
+
+// handled reports whether a step of the list handles the failure of a part.
+func (p *part) handled(parts []*part) bool {
+	return slices.ContainsFunc(parts, func(q *part) bool { return !q.disabled && slices.Contains(q.after(parts), p.id+".error") })
 }
 
 // loop makes a step a block.
@@ -120,6 +153,9 @@ func written(parts []*part) []map[string]any {
 		if p.join != "" {
 			step["join"] = p.join
 		}
+		if p.disabled {
+			step["disabled"] = true
+		}
 		if p.continueOnError {
 			step["on_error"] = "continue"
 		}
@@ -170,6 +206,16 @@ func (d behavior) write(step map[string]any) {
 		step["uses"], step["with"] = "state.get", map[string]any{"key": "nothing", "default": value}
 	case "stop":
 		step["uses"], step["with"] = "flow.stop", map[string]any{"status": d.text}
+	case "first", "all":
+		var paths []any
+		for i, when := range d.paths {
+			paths = append(paths, map[string]any{"id": fmt.Sprintf("p%d", i), "when": when.String()})
+		}
+		with := map[string]any{"paths": paths, "match": d.kind}
+		if d.fallback {
+			with["else"] = "rest"
+		}
+		step["uses"], step["with"] = "flow.switch", with
 	case "approved", "rejected":
 		step["uses"], step["with"] = "flow.approval", map[string]any{"message": "v is " + value}
 	case "unanswered":

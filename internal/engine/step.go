@@ -79,7 +79,10 @@ func (d *driver) move(ctx context.Context, p stepRef) stepChange {
 // startStep starts or skips a step that is ready.
 func (d *driver) startStep(ctx context.Context, p stepRef) stepChange {
 	compiled := p.compiled()
-	verdict, reason := readiness(p.program, p.i, p.status)
+	verdict, reason := skip, "it is disabled"
+	if !compiled.Disabled {
+		verdict, reason = p.readiness(p.i)
+	}
 	if verdict == notYet {
 		return noChange
 	}
@@ -181,6 +184,9 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 	step := p.step()
 	if step.Answer != nil && step.Input != nil {
 		return nil // the input was needed to ask; the answer is here
+	}
+	if p.compiled().Switch != nil {
+		return d.renderSwitch(p)
 	}
 	p.env.Now, p.env.Seed = step.StartedAt, d.state.seedOf(step.Path, "with")
 	if len(p.compiled().Secrets)+len(p.compiled().Links) > 0 {

@@ -16,7 +16,7 @@ const maxTestDuration = 50 * time.Second
 // TestStep executes a single step, without retries. It implements run.Executor.
 func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTestResult, error) {
 	compiled := x.Step
-	compiled.After, compiled.When, compiled.Policy.MaxAttempts = nil, nil, 1
+	compiled.After, compiled.When, compiled.Policy.MaxAttempts, compiled.Disabled = nil, nil, 1, false
 	program := &workflow.Program{Steps: []workflow.CompiledStep{compiled}, Secrets: compiled.Secrets, Random: len(compiled.Input.Refs().Random) > 0}
 	if compiled.Connection != "" {
 		program.Connections = []string{compiled.Connection}

@@ -84,7 +84,7 @@ func (r *stepReuse) reuseLevel(program *workflow.Program, prefix string) {
 		}
 		known[i] = no
 		for _, need := range program.Steps[i].After {
-			if !canReuse(need) {
+			if !canReuse(need.Step) {
 				return false
 			}
 		}
@@ -130,7 +130,7 @@ func (r *stepReuse) holds(compiled *workflow.CompiledStep, step Step) bool {
 		return false
 	}
 	return step.Status == StepSucceeded || step.Status == StepSkipped ||
-		step.Status == StepFailed && compiled.OnError == workflow.Continue && reuse == workflow.ReuseAll
+		step.Status == StepFailed && compiled.Tolerated() && reuse == workflow.ReuseAll
 }
 
 // failedInside reports whether a loop contains a failed step whose failure is no

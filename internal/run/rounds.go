@@ -118,7 +118,7 @@ func (r RoundSteps) summarize(program *workflow.Program) []Round {
 		if block := program.Find(LastOf(r.Block.Path)); block != nil && block.Block != nil {
 			size = len(block.Block.Body.Steps)
 			for _, step := range block.Block.Body.Steps {
-				tolerated[step.ID] = step.OnError == workflow.Continue
+				tolerated[step.ID] = step.Tolerated()
 			}
 		}
 	}

@@ -68,8 +68,12 @@ func (p *Program) Trigger(id string) *CompiledTrigger {
 // CompiledStep is a step with its compiled expressions and its action.
 type CompiledStep struct {
 	Step
-	// After are the indexes of the steps that it needs.
-	After   []int
+	// After are the steps, or paths out of them, that it needs, with what the disabled ones
+	// among them need. These only have to be skipped before it starts.
+	After []Need
+	// Handled reports whether a step needs the error path out of this one, so that its
+	// failure is not that of the run.
+	Handled bool
 	Input   *expr.Value
 	When    *expr.Program // nil: always
 	Action  action.Entry
@@ -88,7 +92,12 @@ type CompiledStep struct {
 	Masked []mask.Path
 	// Block is set for a step that contains steps.
 	Block *Block
+	// Switch is set for a switch. Its conditions are not part of Input.
+	Switch *Switch
 }
+
+// Tolerated reports whether the run, or the round, can succeed although the step failed.
+func (s *CompiledStep) Tolerated() bool { return s.OnError == Continue || s.Handled }
 
 // CheckInput validates an input against the schema of the action, once all values are known.
 func (s *CompiledStep) CheckInput(input map[string]any) []Problem {
@@ -306,9 +315,11 @@ func (c *compiler) compileSteps(at string, steps []Step, sc scope) *Program {
 		}
 	}
 	for i, step := range steps {
-		program.Steps[i] = CompiledStep{Step: step, After: c.resolveNeeds(fmt.Sprintf("%s/%d", at, i), i, step, index)}
+		program.Steps[i] = CompiledStep{Step: step, After: c.resolveNeeds(fmt.Sprintf("%s/%d", at, i), i, steps, index)}
 	}
 	upstream, enclosing := c.checkOrder(at, program), maps.Clone(sc.enclosing)
+	program.inheritNeeds()
+	program.markHandled()
 	for id := range index {
 		enclosing[id] = true
 	}

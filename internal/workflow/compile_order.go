@@ -24,7 +24,8 @@ func (c *compiler) checkOrder(at string, program *Program) []map[int]bool {
 		state[i] = open
 		path = append(path, i)
 		upstream[i] = map[int]bool{}
-		for _, before := range program.Steps[i].After {
+		for _, need := range program.Steps[i].After {
+			before := need.Step
 			switch state[before] {
 			case open:
 				c.reportCycle(at, program, path[slices.Index(path, before):])

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
@@ -119,6 +120,13 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 		return
 	}
 	c.files.place(input, at+"/with")
+	var problems []Problem
+	if known {
+		problems = c.catalog.Check(compiled.Uses, input, templated(input))
+	}
+	if compiled.Uses == branch.Name {
+		c.compileSwitch(at+"/with", compiled, input, sc)
+	}
 	value, err := expr.CompileValue(input, escapes(entry.Spec))
 	if err != nil {
 		c.reportExpr(at+"/with", err)
@@ -133,7 +141,6 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 		_, given := input[field]
 		return given
 	})
-	problems := c.catalog.Check(compiled.Uses, input, templated(input))
 	for _, problem := range problems {
 		c.report(at+"/with"+problem.Pointer, problem.Hint, "%s", problem.Message)
 	}
@@ -183,19 +190,21 @@ func (c *compiler) reportExpr(at string, err error) {
 	c.report(at, "", "%s", err)
 }
 
-// resolveNeeds returns the indexes of the steps that a step needs. Without needs,
-// that is the previous step in the list.
-func (c *compiler) resolveNeeds(at string, i int, step Step, index map[string]int) []int {
-	if step.Needs == nil {
+// resolveNeeds returns what a step needs. Without needs, that is the previous step in the
+// list.
+func (c *compiler) resolveNeeds(at string, i int, steps []Step, index map[string]int) []Need {
+	if steps[i].Needs == nil {
 		if i == 0 {
 			return nil
 		}
-		return []int{i - 1}
+		return []Need{{Step: i - 1}}
 	}
-	var after []int
-	for n, id := range *step.Needs {
+	var after []Need
+	for n, text := range *steps[i].Needs {
 		place := fmt.Sprintf("%s/needs/%d", at, n)
+		id, path := SplitNeed(text)
 		position, known := index[id]
+		need := Need{position, path}
 		_, elsewhere := c.blocks[id]
 		switch {
 		case !known && elsewhere:
@@ -204,13 +213,32 @@ func (c *compiler) resolveNeeds(at string, i int, step Step, index map[string]in
 			c.report(place, c.didYouMean(id), "there is no step %q", id)
 		case position == i:
 			c.report(place, "", "a step cannot need itself")
-		case slices.Contains(after, position):
-			c.report(place, "", "%q is listed twice", id)
+		case slices.Contains(after, need):
+			c.report(place, "", "%q is listed twice", text)
+		case !c.checkPath(place, text, steps[position]):
 		default:
-			after = append(after, position)
+			after = append(after, need)
 		}
 	}
 	return after
+}
+
+// checkPath reports whether a step has the path that a need refers to.
+func (c *compiler) checkPath(at, need string, step Step) bool {
+	id, path := SplitNeed(need)
+	if path == ErrorPath || id == need {
+		return true
+	}
+	paths := pathIDs(step)
+	switch {
+	case slices.Contains(paths, path):
+		return true
+	case paths == nil:
+		c.report(at, fmt.Sprintf("write %q, or %q for what happens if it fails", id, id+"."+ErrorPath), "step %q has no paths: it is not a flow.switch", id)
+	default:
+		c.report(at, didYouMean(path, append(paths, ErrorPath)), "step %q has no path %q", id, path)
+	}
+	return false
 }
 
 func (c *compiler) didYouMean(id string) string { return didYouMean(id, c.names) }

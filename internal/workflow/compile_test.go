@@ -79,6 +79,39 @@ func TestProblemsHavePointers(t *testing.T) {
 				{Pointer: "/steps/1/needs/1", Message: `"a" is listed twice`},
 			},
 		},
+		"paths that do not exist": {
+			`[{"id": "a", "uses": "flow.switch", "with": {"paths": [{"id": "big", "when": "true"}], "else": "small"}}, {"id": "b", "needs": ["a.bog", "a.small", "a.error", "a"], ` + set + `},
+				{"id": "c", "needs": ["b.big", "a.big", "a.big", "b.error"], ` + set + `}]`,
+			[]workflow.Problem{
+				{Pointer: "/steps/1/needs/0", Message: `step "a" has no path "bog"`, Hint: `did you mean "big"?`},
+				{Pointer: "/steps/2/needs/0", Message: `step "b" has no paths: it is not a flow.switch`, Hint: `write "b", or "b.error" for what happens if it fails`},
+				{Pointer: "/steps/2/needs/2", Message: `"a.big" is listed twice`},
+			},
+		},
+		"paths with the same id, or a reserved one": {
+			`[{"id": "a", "uses": "flow.switch", "with": {"paths": [{"id": "x", "when": "true"}, {"id": "x", "when": "true"}, {"id": "error", "when": "true"}], "else": "x"}}]`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/with/paths/1/id", Message: `the path "x" is listed twice`},
+				{Pointer: "/steps/0/with/paths/2/id", Message: `"error" is the path that is taken when the step fails`, Hint: "choose another id"},
+				{Pointer: "/steps/0/with/else", Message: "must be a path of its own, not one with a condition"},
+			},
+		},
+		"conditions of paths that cannot be evaluated": {
+			`[{"id": "a", "uses": "flow.switch", "with": {"paths": [{"id": "x", "when": "1 +"}, {"id": "y", "when": "steps.b.output.n > 1"}, {"id": "z", "when": "item > 1"}]}}, {"id": "b", ` + set + `}]`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/with/paths/0/when", Message: "unexpected end of the expression (column 3)"},
+				{Pointer: "/steps/0/with/paths/1/when", Message: `step "b" does not come before this one`, Hint: `add "b" to needs`},
+				{Pointer: "/steps/0/with/paths/2/when", Message: "item is available only inside a foreach"},
+			},
+		},
+		"a cycle through the error path": {
+			`[{"id": "a", "needs": ["b"], ` + set + `}, {"id": "b", "needs": ["a.error"], ` + set + `}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/needs", Message: "the steps need each other in a cycle: a → b → a"}},
+		},
+		"a cycle of disabled steps": {
+			`[{"id": "a", "disabled": true, "needs": ["b"], ` + set + `}, {"id": "b", "disabled": true, "needs": ["a"], ` + set + `}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/needs", Message: "the steps need each other in a cycle: a → b → a"}},
+		},
 		"a cycle": {
 			`[{"id": "a", "needs": ["c"], ` + set + `}, {"id": "b", "needs": ["a"], ` + set + `}, {"id": "c", "needs": ["b"], ` + set + `}]`,
 			[]workflow.Problem{{Pointer: "/steps/0/needs", Message: "the steps need each other in a cycle: a → b → c → a"}},
@@ -154,11 +187,11 @@ func TestStepWithoutNeedsFollowsThePreviousOne(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	var got [][]int
+	var got [][]workflow.Need
 	for _, step := range program.Steps {
 		got = append(got, step.After)
 	}
-	if diff := cmp.Diff([][]int{nil, {0}, nil, {2, 0}}, got); diff != "" {
+	if diff := cmp.Diff([][]workflow.Need{nil, {{Step: 0}}, nil, {{Step: 2}, {Step: 0}}}, got); diff != "" {
 		t.Error(diff)
 	}
 }

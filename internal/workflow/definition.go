@@ -35,6 +35,9 @@ type Step struct {
 	If      Condition       `json:"if,omitzero"`
 	Join    Join            `json:"join,omitempty"`
 	OnError OnError         `json:"on_error,omitempty"`
+	// Disabled leaves the step out: it is skipped, and the steps after it come after what it
+	// needs.
+	Disabled bool `json:"disabled,omitempty"`
 	// Timeout limits one attempt; waiting does not count.
 	Timeout string `json:"timeout,omitempty"`
 	Retry   *Retry `json:"retry,omitempty"`

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -114,6 +115,7 @@ func (s *Service) DraftStep(ctx context.Context, actor auth.Actor, id, stepID st
 func onlyStep(steps []Step, id string) []Step {
 	out := make([]Step, len(steps))
 	for i, step := range steps {
+		step.Needs = wholeNeeds(step.Needs)
 		switch {
 		case step.ID == id:
 			out[i] = step
@@ -126,6 +128,20 @@ func onlyStep(steps []Step, id string) []Step {
 		}
 	}
 	return out
+}
+
+// wholeNeeds replaces paths in needs by the steps that they lead out of.
+func wholeNeeds(needs *[]string) *[]string {
+	if needs == nil {
+		return nil
+	}
+	out := []string{}
+	for _, need := range *needs {
+		if id, _ := SplitNeed(need); !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return &out
 }
 
 // InDefinition prefixes the pointers of a definition's problems with

@@ -97,7 +97,7 @@ func (l *listReuse) compare(i int) Reuse {
 		return ReuseNothing
 	}
 	for _, need := range now.After {
-		if l.step(need) < ReuseSuccess {
+		if l.step(need.Step) < ReuseSuccess {
 			return ReuseNothing
 		}
 	}
@@ -139,14 +139,14 @@ func (l *listReuse) forget(body *Program) {
 	}
 }
 
-// needsOf returns the ids of the steps that a step needs, sorted.
+// needsOf returns what a step needs as it is written, sorted.
 func (p *Program) needsOf(i int) []string {
-	var ids []string
+	var needs []string
 	for _, need := range p.Steps[i].After {
-		ids = append(ids, p.Steps[need].ID)
+		needs = append(needs, p.need(need))
 	}
-	slices.Sort(ids)
-	return ids
+	slices.Sort(needs)
+	return needs
 }
 
 // refs returns the references of the step's own expressions.
@@ -156,6 +156,11 @@ func (s *CompiledStep) refs() expr.Refs {
 		refs = refs.And(s.Input.Refs())
 	}
 	programs := []*expr.Program{s.When}
+	if s.Switch != nil {
+		for _, path := range s.Switch.Paths {
+			programs = append(programs, path.When)
+		}
+	}
 	if s.Block != nil {
 		programs = append(programs, s.Block.Items, s.Block.Until)
 	}
@@ -171,7 +176,7 @@ func (s *CompiledStep) refs() expr.Refs {
 // step runs and what its output is. It does not compare inner steps, except for
 // the id of the last one, whose output is that of the block.
 func sameResult(a, b *CompiledStep) bool {
-	if a.Uses != b.Uses || a.If != b.If || cmp.Or(a.Join, AnyRan) != cmp.Or(b.Join, AnyRan) || !sameJSON(a.With, b.With) || !slices.Equal(a.Mask, b.Mask) {
+	if a.Uses != b.Uses || a.Disabled != b.Disabled || a.If != b.If || cmp.Or(a.Join, AnyRan) != cmp.Or(b.Join, AnyRan) || !sameJSON(a.With, b.With) || !slices.Equal(a.Mask, b.Mask) {
 		return false
 	}
 	if a.Block == nil || b.Block == nil {
@@ -197,7 +202,7 @@ func (b *Block) lastStep() string {
 // sameHandling reports whether two steps handle failures in the same way and have
 // the same parallelism.
 func sameHandling(a, b *CompiledStep) bool {
-	return a.Limit == b.Limit && a.Policy == b.Policy && cmp.Or(a.OnError, Fail) == cmp.Or(b.OnError, Fail) &&
+	return a.Limit == b.Limit && a.Policy == b.Policy && cmp.Or(a.OnError, Fail) == cmp.Or(b.OnError, Fail) && a.Handled == b.Handled &&
 		(a.Block == nil || a.Block.Parallel == b.Block.Parallel)
 }
 

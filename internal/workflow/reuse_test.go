@@ -68,6 +68,24 @@ func TestReusableSteps(t *testing.T) {
 			`[` + stepA + `, {"id": "b", "if": "true", ` + set + `}]`, `[` + stepA + `, {"id": "b", "if": "1 == 1", ` + set + `}]`,
 			map[string]string{"a": "all"},
 		},
+		"another condition of a path": {
+			`[` + stepA + `, {"id": "b", "uses": "flow.switch", "with": {"paths": [{"id": "x", "when": "1 > 2"}], "else": "y"}}, {"id": "c", "needs": ["b.x"], ` + set + `}]`,
+			`[` + stepA + `, {"id": "b", "uses": "flow.switch", "with": {"paths": [{"id": "x", "when": "2 > 1"}], "else": "y"}}, {"id": "c", "needs": ["b.x"], ` + set + `}]`,
+			map[string]string{"a": "all"},
+		},
+		"another path": {
+			`[{"id": "b", "uses": "flow.switch", "with": {"paths": [{"id": "x", "when": "1 > 2"}], "else": "y"}}, {"id": "c", "needs": ["b.x"], ` + set + `}]`,
+			`[{"id": "b", "uses": "flow.switch", "with": {"paths": [{"id": "x", "when": "1 > 2"}], "else": "y"}}, {"id": "c", "needs": ["b.y"], ` + set + `}]`,
+			map[string]string{"b": "all"},
+		},
+		"a step that handles a failure": {
+			`[` + stepA + `]`, `[` + stepA + `, {"id": "b", "needs": ["a.error"], ` + set + `}]`,
+			map[string]string{"a": "success"},
+		},
+		"a disabled step, and a step after one": {
+			`[` + stepA + `, ` + stepC + `, {"id": "d", ` + set + `}]`, `[` + stepA + `, {"id": "c", "disabled": true, "uses": "http.request", "with": {"url": "https://example.com/", "method": "GET"}}, {"id": "d", ` + set + `}]`,
+			map[string]string{"a": "all"},
+		},
 		"another join": {
 			`[` + stepA + `, {"id": "b", ` + set + `}]`, `[` + stepA + `, {"id": "b", "join": "all", ` + set + `}]`,
 			map[string]string{"a": "all"},

@@ -31,6 +31,10 @@ func stepSchema(catalog *action.Catalog, services bool) node {
 		},
 		"timeout": durationProperty("Time limit", "How long one attempt may take. Default "+clock.FormatDuration(defaultTimeout)+", at most "+
 			clock.FormatDuration(maxTimeout)+". Waiting does not count."),
+		"disabled": node{
+			"title": "Disabled", "description": "Leaves the step out: it is skipped, and the steps after it come after what it needs.",
+			"type": "boolean", "default": false,
+		},
 		"retry":      ref("retry"),
 		"mask":       maskSchema(),
 		"connection": ConnectionSchema("The name of the connection that authenticates the step."),
@@ -110,7 +114,9 @@ func ownName() node {
 func anyServiceName() node { return node{"pattern": `^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`} }
 
 func needsSchema() node {
-	needs := arraySchema("Needs", "The ids of the steps that must end before this one starts. Defaults to the previous step in the list. With an empty list, the step starts at once.", ref("id"))
+	needs := arraySchema("Needs", "The ids of the steps that must end before this one starts. size.big is a path of the switch size, charge.error what happens if charge fails. Defaults to the previous step in the list. With an empty list, the step starts at once.", node{
+		"type": "string", "pattern": needPattern,
+	})
 	needs["uniqueItems"] = true
 	return needs
 }

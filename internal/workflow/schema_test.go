@@ -22,6 +22,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
+	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/action/dataset"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
@@ -228,7 +229,7 @@ func TestSchemaIsDocumented(t *testing.T) {
 func withEffect(t testing.TB) *action.Catalog {
 	t.Helper()
 	entries := []action.Entry{
-		approval.Entry(nil), dataset.Entry(), httprequest.Entry(nil), logwrite.Entry(), stop.Entry(), subrun.Entry(nil), wait.Entry(),
+		approval.Entry(nil), branch.Entry(), dataset.Entry(), httprequest.Entry(nil), logwrite.Entry(), stop.Entry(), subrun.Entry(nil), wait.Entry(),
 		{Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`}},
 		{Spec: action.Spec{Name: "test.pages", Input: `{"type": "object"}`, Output: `{}`}},
 	}

@@ -9,14 +9,52 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// Warnings returns what the definition still has from an example: addresses below
-// example.com, example.net and example.org, where nobody can be reached (RFC 2606). The
-// workflow can be activated all the same. A definition that cannot be read has none.
+// Warnings returns what is probably a mistake, although the workflow can be activated all the
+// same: what it still has from an example, and switches that may take no path.
 func (d Definition) Warnings() []Problem {
+	out := d.placeholders()
+	warnOfSwitches(d.Steps, "/steps", &out)
+	return out
+}
+
+// warnOfSwitches adds a warning for each switch that takes no path if no condition is true.
+func warnOfSwitches(steps []Step, at string, out *[]Problem) {
+	for i, step := range steps {
+		here := at + "/" + strconv.Itoa(i)
+		warnOfSwitches(step.Steps, here+"/steps", out)
+		if step.Uses != branch.Name {
+			continue
+		}
+		input, err := decodeInput(step.With)
+		if _, has := input["else"]; err != nil || has || input["match"] == "all" || endsWithTrue(input["paths"]) {
+			continue
+		}
+		*out = append(*out, Problem{
+			Pointer: here + "/with", Message: fmt.Sprintf("Step %s takes no path if no condition is true", step.Title()),
+			Hint: "add else, or a last path whose condition is true",
+		})
+	}
+}
+
+// endsWithTrue reports whether the last path of a switch is always taken if no other is.
+func endsWithTrue(paths any) bool {
+	list, _ := paths.([]any)
+	if len(list) == 0 {
+		return false
+	}
+	last, _ := list[len(list)-1].(map[string]any)
+	return last["when"] == true || last["when"] == "true"
+}
+
+// placeholders returns a warning for each address below example.com, example.net and
+// example.org, where nobody can be reached (RFC 2606). A definition that cannot be read has
+// none.
+func (d Definition) placeholders() []Problem {
 	text, err := Definition{Triggers: d.Triggers, Steps: d.Steps}.Canonical()
 	if err != nil || !bytes.Contains(bytes.ToLower(text), []byte("example.")) {
 		return nil

@@ -33,3 +33,26 @@ func TestWarnings(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestWarningsOfSwitches(t *testing.T) {
+	t.Parallel()
+	var d workflow.Definition
+	err := json.Unmarshal([]byte(`{"steps": [
+		{"id": "open", "name": "Size", "uses": "flow.switch", "with": {"paths": [{"id": "big", "when": "trigger.payload.n > 1"}]}},
+		{"id": "else", "uses": "flow.switch", "with": {"paths": [{"id": "big", "when": "trigger.payload.n > 1"}], "else": "small"}},
+		{"id": "always", "uses": "flow.switch", "with": {"paths": [{"id": "big", "when": "trigger.payload.n > 1"}, {"id": "rest", "when": true}]}},
+		{"id": "all", "uses": "flow.switch", "with": {"match": "all", "paths": [{"id": "big", "when": "trigger.payload.n > 1"}]}},
+		{"id": "loop", "foreach": "[1]", "steps": [{"id": "inner", "uses": "flow.switch", "with": {"paths": [{"id": "x", "when": "item > 1"}]}}]}
+	]}`), &d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hint = "add else, or a last path whose condition is true"
+	want := []workflow.Problem{
+		{Pointer: "/steps/0/with", Message: "Step Size takes no path if no condition is true", Hint: hint},
+		{Pointer: "/steps/4/steps/0/with", Message: "Step inner takes no path if no condition is true", Hint: hint},
+	}
+	if diff := cmp.Diff(want, d.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+}

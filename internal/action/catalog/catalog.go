@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
+	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/action/codejs"
 	"github.com/stepmill/stepmill/internal/action/dataset"
 	"github.com/stepmill/stepmill/internal/action/graphqlrequest"
@@ -42,6 +43,7 @@ func New(deps Deps) (*action.Catalog, error) {
 	call := httprequest.Entry(deps.HTTP)
 	entries := []action.Entry{
 		approval.Entry(call.Action),
+		branch.Entry(),
 		codejs.Entry(deps.Scripts),
 		dataset.Entry(),
 		graphqlrequest.Entry(deps.HTTP),

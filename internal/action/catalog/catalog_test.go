@@ -154,6 +154,7 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 		}
 		return
 	}
+	evaluateConditions(t, with)
 	req := action.Request{Input: with, Now: time.Now(), Log: func(action.Level, string) {}}
 	if example.Answer != "" {
 		answer, err := expr.FromJSON([]byte(example.Answer))
@@ -173,5 +174,26 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 	}
 	if diff := cmp.Diff(want, any(action.Object(result.Output))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// evaluateConditions replaces the conditions of a switch by their results, as the engine does.
+func evaluateConditions(t *testing.T, with map[string]any) {
+	t.Helper()
+	paths, _ := with["paths"].([]any)
+	for _, each := range paths {
+		path, _ := each.(map[string]any)
+		source, ok := path["when"].(string)
+		if !ok {
+			continue
+		}
+		condition, err := expr.CompileBare(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := &expr.Env{Trigger: expr.Trigger{Payload: map[string]any{"total": 50}}}
+		if path["when"], err = condition.EvalBool(env, expr.Budget{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -149,7 +149,7 @@ func inContract(value any) any {
 		if v["type"] == "object" && v["additionalProperties"] == nil {
 			v["additionalProperties"] = true
 		}
-		if strict, ok := v["else"].(map[string]any); ok {
+		if strict, ok := v["else"].(map[string]any); ok && v["if"] != nil { // not a property of that name
 			delete(v, "if")
 			delete(v, "else")
 			if acceptsExpressions(strict) {
@@ -166,7 +166,8 @@ var expression = map[string]any{"$ref": "#/components/schemas/Expression"}
 
 // acceptsExpressions reports whether a schema accepts every text with an expression.
 func acceptsExpressions(schema map[string]any) bool {
-	return len(schema) == 2 && schema["type"] == "string" && schema["minLength"] == 1
+	types, _ := schema["type"].([]any)
+	return len(schema) == 2 && (schema["type"] == "string" || slices.Contains(types, any("string"))) && schema["minLength"] == 1
 }
 
 // arrange puts the keywords of a schema and those of its properties, which are in the order
@@ -186,6 +187,8 @@ func arrange(schema, declared *yaml.Node) {
 			for j := 0; j < len(value.Content); j += 2 {
 				arrange(value.Content[j+1], memberOf(properties, value.Content[j].Value))
 			}
+		case "items":
+			arrange(value, memberOf(declared, "items"))
 		case "oneOf", "anyOf":
 			for _, one := range value.Content {
 				arrange(one, declared)

@@ -3751,8 +3751,12 @@ export interface components {
             /**
              * @description The steps that must be settled before this one starts. Defaults to the previous step in the list, so that a
              *     plain list runs in order. `[]` starts the step immediately.
+             *
+             *     An entry can name a path out of a step: `size.big` is the path `big` of the `flow.switch` with the id
+             *     `size`. A path that was not taken counts as skipped. `charge.error` is taken when `charge` has failed, after
+             *     all its attempts; the failure then does not make the run fail.
              */
-            needs?: components["schemas"]["StepId"][];
+            needs?: string[];
             /** @description An expression, with or without `${{ }}`. If it is false, the step is skipped. */
             if?: string | boolean;
             /**
@@ -3770,6 +3774,12 @@ export interface components {
              * @enum {string}
              */
             on_error?: "fail" | "continue";
+            /**
+             * @description Leaves the step out: it is `skipped`, and the steps after it come after the steps that it needs. Its output
+             *     is `nil` in expressions.
+             * @default false
+             */
+            disabled?: boolean;
             /** @description The maximum duration of one attempt. Defaults to `60s`, at most `15m`. Time spent waiting does not count. */
             timeout?: components["schemas"]["Duration"];
             retry?: components["schemas"]["Retry"];
@@ -3807,7 +3817,7 @@ export interface components {
              *     as in `lines[3].reserve`.
              */
             steps?: components["schemas"]["Step"][];
-        } & (unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown)) | unknown | unknown;
+        } & (unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown)) | unknown | unknown;
         /**
          * @description Makes the step a block whose `steps` run repeatedly until a condition is true. The condition sees the steps of
          *     the round that just ended, and `index`.
@@ -3901,6 +3911,26 @@ export interface components {
             status?: ("succeeded" | "failed") | components["schemas"]["Expression"];
             /** @description The reason. It is written to the log, and is the error message of a failed run. */
             message?: string | components["schemas"]["Expression"];
+        };
+        /** @description The input of `flow.switch`. Chooses between paths: the first whose condition is true or, with match: all, each of them. A later step is on a path if it has the path in needs, such as size.big. Members of the output: `path`, `paths`. */
+        FlowSwitchInput: {
+            /** @description The paths, in the order in which their conditions are evaluated. */
+            paths: {
+                /** @description The name that needs uses for the path, unique in the step. It cannot be error. */
+                id: string;
+                /** @description The name that people see. Defaults to the id. */
+                name?: string;
+                /** @description The condition: an expression, with or without ${{ }}, or true or false. */
+                when: string | boolean;
+            }[];
+            /** @description The id of the path that is taken if no condition is true. Without it, no path is taken then. */
+            else?: string;
+            /**
+             * @description first takes the first path whose condition is true, and does not evaluate the conditions after it. all takes every path whose condition is true.
+             * @default first
+             * @enum {string}
+             */
+            match?: "first" | "all";
         };
         /** @description The input of `flow.wait`. Waits for a duration or until a time, at most 366 days. The wait survives restarts. Members of the output: `waited_until`. */
         FlowWaitInput: {
