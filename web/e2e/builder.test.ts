@@ -56,7 +56,7 @@ const fields = (page: Page) => page.locator("aside").locator("textarea, input, .
 /** Picks an item in the picker by typing. */
 async function pick(page: Page, word: string): Promise<void> {
 	await page.getByRole("combobox", { name: /^Search/ }).fill(word);
-	await page.getByRole("option", { selected: true }).waitFor();
+	await page.getByRole("listbox", { name: "Choices" }).getByRole("option", { selected: true }).waitFor();
 	await page.keyboard.press("Enter");
 }
 
@@ -421,28 +421,63 @@ longTest("activating saves first, and pausing deactivates", async () => {
 	watched.check();
 });
 
-longTest("splits into paths, wraps in a loop and moves into it", async () => {
+longTest("branches: paths, what happens on an error, and steps that are left out", async () => {
 	const { page } = watched;
+	const aside = page.locator("aside");
+	const more = async (item: string | RegExp) => {
+		await page.getByRole("button", { name: "More actions", exact: true }).click();
+		await page.getByRole("menuitem", { name: item }).click();
+	};
 	const id = await opened("Paths", { steps: [note("a"), note("b")] });
 	await page.getByRole("button", { name: "Add a step between a and b" }).click();
-	await pick(page, "split");
-	await page.getByRole("textbox", { name: /^Path 1: only if/ }).fill("trigger.payload.total > 100");
-	await shoot(page, "builder-split");
-	await page.getByRole("button", { name: "Split", exact: true }).click();
-	await node(page, "write_2").waitFor();
-	// The other path follows when the condition is edited.
-	const condition = page.locator("aside").getByRole("textbox", { name: "Condition" });
-	await write(condition, "trigger.payload.total > 500");
-	await page.getByText(/The condition of .* is the opposite of this one/).waitFor();
-	await node(page, "write_2").click();
-	await page.getByText(/^Otherwise of/).waitFor();
-	await expect.poll(() => condition.textContent()).toContain("!(trigger.payload.total > 500)");
-	await page.keyboard.press("Control+z");
+	await pick(page, "branch");
+	await node(page, "branch").waitFor();
+	await node(page, "branch").getByRole("img", { name: "1 problem" }).waitFor();
+	await write(aside.getByRole("textbox", { name: "Condition of path 1" }), "trigger.payload.total > 100");
+	await aside.getByRole("textbox", { name: "Name of path 1" }).fill("Over 100");
+	// The steps after it are on the first path; the other one is empty.
+	await page.getByRole("button", { name: "Add a step between branch.over_100 and b" }).waitFor();
+	await page.getByRole("button", { name: "Add a step on the path Otherwise" }).click();
+	await pick(page, "log");
+	await aside.getByRole("textbox", { name: "Message" }).fill("small");
+	await shoot(page, "builder-branch");
+	// A branch cannot be deleted under the steps on its paths.
+	await node(page, "branch").click();
+	await page.keyboard.press("Delete");
+	await page
+		.getByRole("region", { name: "Notifications" })
+		.getByText(/is on a path from here and would always run/)
+		.waitFor();
+	await node(page, "b").click();
+	await more("Add a step for when it fails");
+	await pick(page, "log");
+	await aside.getByRole("textbox", { name: "Message" }).fill("failed");
+	await node(page, "a").click();
+	await more("Disable");
+	await page.keyboard.press("Control+s");
+	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
+	expect((await stored(id)).steps).toMatchObject([
+		{ id: "a", disabled: true },
+		{
+			id: "branch",
+			with: { paths: [{ id: "over_100", name: "Over 100", when: "trigger.payload.total > 100" }], else: "otherwise" },
+		},
+		{ id: "b", needs: ["branch.over_100"] },
+		{ id: "write_2", needs: ["b.error"] },
+		{ id: "write", needs: ["branch.otherwise"] },
+	]);
+	await shoot(page, "builder-error-path");
+	watched.check();
+});
+
+longTest("wraps in a loop and moves into it", async () => {
+	const { page } = watched;
+	const id = await opened("Loops", { steps: [note("a"), note("b"), note("c")] });
 	await node(page, "b").click();
 	await page.getByRole("button", { name: "More actions", exact: true }).click();
 	await page.getByRole("menuitem", { name: /For each/ }).click();
 	await node(page, "each").waitFor();
-	await node(page, "write_2").click();
+	await node(page, "c").click();
 	await page.getByRole("button", { name: "More actions", exact: true }).click();
 	await page.getByRole("menuitem", { name: "Move into…" }).click();
 	await page.getByRole("option", { name: /each/ }).click();
@@ -450,9 +485,8 @@ longTest("splits into paths, wraps in a loop and moves into it", async () => {
 	await expect.poll(() => page.getByRole("treeitem", { level: 2 }).count()).toBe(2);
 	await page.keyboard.press("Control+z");
 	await page.keyboard.press("Control+z");
-	await page.keyboard.press("Control+z");
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
-	expect((await stored(id)).steps).toHaveLength(2);
+	expect((await stored(id)).steps).toHaveLength(3);
 	watched.check();
 });
 

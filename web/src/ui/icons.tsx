@@ -73,6 +73,7 @@ export const CloseIcon = icon("m4 4 8 8M12 4l-8 8");
 export const CheckIcon = icon("m3 8.5 3.2 3.2L13 4.8");
 export const SearchIcon = icon(circle(7, 7, 4.5), "m10.5 10.5 3 3");
 export const ChevronDownIcon = icon("m4 6 4 4 4-4");
+export const ChevronUpIcon = icon("m4 10 4-4 4 4");
 export const ChevronRightIcon = icon("m6 4 4 4-4 4");
 export const ChevronLeftIcon = icon("m10 4-4 4 4 4");
 export const ArrowRightIcon = icon("M3 8h10m-4-4 4 4-4 4");

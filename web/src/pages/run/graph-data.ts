@@ -3,7 +3,17 @@ import { stepLook } from "@/shared/canvas";
 import { boxOf, type LineData, linesOf } from "@/shared/canvas/elements";
 import type { Laid } from "@/shared/workflow/layout/layout";
 import { startNode } from "@/shared/workflow/layout/size";
-import { type Doc, isBlock, type Step, type Trigger, triggerNode, walk } from "@/shared/workflow/model";
+import {
+	type Doc,
+	errorPath,
+	find,
+	isBlock,
+	pathName,
+	type Step,
+	type Trigger,
+	triggerNode,
+	walk,
+} from "@/shared/workflow/model";
 import type { Status } from "@/ui/status";
 import type { RunRecord, StepHead } from "./model/record";
 import { roundsOf, tally } from "./model/rounds";
@@ -23,8 +33,8 @@ export interface NodeData extends Record<string, unknown> {
 }
 
 export type GraphNode = Node<NodeData>;
-/** With whether the run came along it. */
-export type GraphEdge = Edge<LineData & { travelled: boolean }>;
+/** With whether the run came along it, and the name of its path. */
+export type GraphEdge = Edge<LineData & { travelled: boolean; name: string | undefined }>;
 
 export interface GraphInput {
 	laid: Laid;
@@ -78,21 +88,34 @@ function dataOf(drawn: GraphInput, id: string, step: Step | undefined, trigger: 
 
 const reached = new Set<Status>(["running", "waiting", "succeeded", "failed", "cancelled"]);
 
+type Steps = Pick<Doc, "steps">;
+
 /** edgesOf returns the edges. Edges that the run did not take are faint. */
-export function edgesOf(laid: Laid, record: RunRecord, paths: ReadonlyMap<string, string>): GraphEdge[] {
+export function edgesOf(
+	laid: Laid,
+	{ steps }: Steps,
+	record: RunRecord,
+	paths: ReadonlyMap<string, string>,
+): GraphEdge[] {
+	const statusOf = (id: string) => record.steps.get(paths.get(id) ?? id)?.status;
 	const ran = (id: string) => {
-		const status = record.steps.get(paths.get(id) ?? id)?.status;
+		const status = statusOf(id);
 		return status !== undefined && reached.has(status);
+	};
+	const took = ({ kind, path }: LineData, from: string) => {
+		if (kind === "start") return true;
+		return path === errorPath ? statusOf(from) === "failed" : ran(from);
 	};
 	return linesOf(laid).map(({ data, ...line }) => ({
 		...line,
 		type: "line",
 		data: {
 			...data,
+			name: data.path === undefined ? undefined : pathName(find(steps, line.source)?.step, data.path),
 			travelled:
 				data.kind === "trigger"
 					? `@${record.head?.trigger.id}` === line.source
-					: (data.kind === "start" || ran(line.source)) && ran(line.target),
+					: took(data, line.source) && ran(line.target),
 		},
 	}));
 }

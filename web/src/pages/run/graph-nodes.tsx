@@ -4,6 +4,7 @@ import {
 	EdgeLine,
 	FrameNode,
 	frameWords,
+	PathLabel,
 	Ports,
 	StartNode,
 	StepNode,
@@ -12,6 +13,7 @@ import {
 } from "@/shared/canvas";
 import { lineEnds } from "@/shared/canvas/elements";
 import { triggerName } from "@/shared/triggers";
+import { errorPath } from "@/shared/workflow/model";
 import { Duration } from "@/ui/time";
 import type { GraphEdge, GraphNode } from "./graph-data";
 import type { StepHead } from "./model/record";
@@ -81,7 +83,17 @@ const StartBox = memo(function StartBox({ data }: NodeProps<GraphNode>) {
 });
 
 const Line = memo(function Line(props: EdgeProps<GraphEdge>) {
-	return <EdgeLine {...lineEnds(props)} tone={props.data?.travelled ? "travelled" : "faint"} />;
+	const ends = lineEnds(props);
+	const { travelled, path, name } = props.data ?? {};
+	const error = path === errorPath;
+	return (
+		<>
+			<EdgeLine {...ends} tone={!travelled ? "faint" : error ? "error" : "travelled"} />
+			{name !== undefined && (
+				<PathLabel name={name} error={error} faint={!travelled} x={ends.targetX} y={ends.targetY} />
+			)}
+		</>
+	);
 });
 
 export const nodeTypes = { step: StepBox, block: BlockBox, trigger: TriggerBox, start: StartBox };

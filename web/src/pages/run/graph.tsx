@@ -38,7 +38,7 @@ function RunGraph({ run, record, doc, selection }: PanesProps) {
 		() => maker.make({ laid, doc, record, paths, selected: path, totals }),
 		[maker, laid, doc, record, record.version, paths, path, totals],
 	);
-	const edges = useMemo(() => edgesOf(laid, record, paths), [laid, record, record.version, paths]);
+	const edges = useMemo(() => edgesOf(laid, doc, record, paths), [laid, doc, record, record.version, paths]);
 	const shown = path === "" ? undefined : nodes.find((node) => node.data.path === path)?.id;
 	const [ready, setReady] = useState(false);
 	const surface = useRef<HTMLDivElement>(null);

@@ -8,8 +8,8 @@ export interface EdgeLineProps {
 	targetX: number;
 	targetY: number;
 	targetPosition: Position;
-	/** travelled: the run took this edge; faint: it did not. */
-	tone?: "plain" | "travelled" | "faint" | "accent";
+	/** travelled: the run took this edge; faint: it did not; error: it is taken after a failure. */
+	tone?: "plain" | "travelled" | "faint" | "accent" | "error";
 	/** The points where the edge bends around other nodes. */
 	bends?: readonly Spot[];
 	/** The width of the clickable area; 0 if the edge is not interactive. */
@@ -26,6 +26,7 @@ const strokes = {
 	travelled: "var(--control)",
 	faint: "var(--border)",
 	accent: "var(--accent)",
+	error: "var(--failed)",
 };
 
 /** edgePath returns the path of an edge and the point in its middle. */

@@ -18,6 +18,8 @@ export function boxOf({ id, kind, parent, x, y, width, height }: LaidNode) {
 
 export interface LineData extends Record<string, unknown> {
 	readonly kind: LaidEdge["kind"];
+	/** The path out of the source; undefined for the step as a whole. */
+	readonly path: string | undefined;
 	readonly block: string | null;
 	/** The edge of a trigger directly above the bar is straight. */
 	readonly straight: boolean;
@@ -28,11 +30,11 @@ export interface LineData extends Record<string, unknown> {
 export function linesOf(laid: Laid) {
 	const boxes = new Map(laid.nodes.map((one) => [one.id, one]));
 	const bar = boxes.get(startNode);
-	return laid.edges.map(({ id, source, target, kind, block, bends }) => {
+	return laid.edges.map(({ id, source, target, path, kind, block, bends }) => {
 		const from = boxes.get(source);
 		const middle = from ? from.x + from.width / 2 : 0;
 		const over = bar !== undefined && middle > bar.x + 16 && middle < bar.x + bar.width - 16;
-		const data: LineData = { kind, block, straight: kind === "trigger" && over, bends };
+		const data: LineData = { kind, path, block, straight: kind === "trigger" && over, bends };
 		// Edges inside a frame would otherwise be hidden behind it.
 		return { id, source, target, data, zIndex: block === null ? 0 : 1 };
 	});

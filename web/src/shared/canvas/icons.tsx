@@ -24,6 +24,8 @@ export const EachIcon = icon("M2.5 4.5h2M2.5 8h2M2.5 11.5h2M7 4.5h6.5M7 8h6.5M7 
 export const PinIcon = icon("M9.5 2 14 6.5l-2.5 1-2 3.5L5 6.5 8.5 4.5ZM7 9l-4.5 4.5");
 export const ShieldIcon = icon("M8 2 13 4v3.6c0 3-2 5.3-5 6.4-3-1.1-5-3.4-5-6.4V4Z");
 
+const BranchIcon = icon("M8 2v4M8 6c0 3-5 2-5 6M8 6c0 3 5 2 5 6M1.5 10.5 3 12l1.5-1.5M11.5 10.5 13 12l1.5-1.5");
+
 const actions: Record<string, Icon> = {
 	"http.request": GlobeIcon,
 	"graphql.request": GraphIcon,
@@ -34,6 +36,7 @@ const actions: Record<string, Icon> = {
 	"flow.approval": ApprovalIcon,
 	"flow.run": WorkflowIcon,
 	"flow.stop": StopIcon,
+	"flow.switch": BranchIcon,
 	foreach: EachIcon,
 	repeat: LoopIcon,
 };

@@ -20,6 +20,8 @@ export interface StepNodeProps {
 	/** The maximum number of attempts. */
 	attempts?: number;
 	continues?: boolean;
+	/** It is left out of runs. */
+	disabled?: boolean;
 	pinned?: boolean;
 	/** Why the step cannot succeed for now. */
 	warning?: string;
@@ -31,9 +33,12 @@ export interface StepNodeProps {
 
 /** StepNode renders a step, in the builder and in a run. It fills its container. */
 export const StepNode = memo(function StepNode(props: StepNodeProps) {
-	const { name, uses, condition, status, selected, faint, children } = props;
+	const { name, uses, condition, status, selected, disabled, children } = props;
+	const faint = props.faint || disabled;
 	return (
-		<div className={cx(box({ status, selected, faint }), "flex items-center gap-3 pr-3 pl-4")}>
+		<div
+			className={cx(box({ status, selected, faint }), "flex items-center gap-3 pr-3 pl-4", disabled && "border-dashed")}
+		>
 			{status === "failed" && <span className="absolute inset-y-0 left-0 w-1 rounded-l-6 bg-failed" />}
 			{condition && <Condition text={condition} />}
 			<IconTile
@@ -41,7 +46,7 @@ export const StepNode = memo(function StepNode(props: StepNodeProps) {
 				className={status ? cx(statuses[status].soft, statuses[status].text) : "bg-sunken text-muted"}
 			/>
 			<span className="min-w-0 flex-1">
-				<span className="block truncate font-semibold" title={name}>
+				<span className={cx("block truncate font-semibold", disabled && "line-through")} title={name}>
 					{name}
 				</span>
 				<span className="flex min-w-0 items-center gap-1.5 text-12 text-muted">
@@ -76,11 +81,13 @@ export function Condition({ text, raised = false }: { text: string; raised?: boo
 export function NodeBadges({
 	attempts = 1,
 	continues,
+	disabled,
 	pinned,
 	warning,
-}: Pick<StepNodeProps, "attempts" | "continues" | "pinned" | "warning">) {
+}: Pick<StepNodeProps, "attempts" | "continues" | "disabled" | "pinned" | "warning">) {
 	return (
 		<>
+			{disabled && <span className="shrink-0">Disabled</span>}
 			{warning && (
 				<span role="img" aria-label={warning} title={warning} className="text-waiting">
 					<WarningIcon size={12} />

@@ -22,6 +22,7 @@ export function stepLook(step: Step) {
 		condition: step.if === undefined ? undefined : bareExpression(String(step.if)),
 		attempts: step.retry?.max_attempts,
 		continues: step.on_error === "continue",
+		disabled: step.disabled === true,
 	};
 }
 

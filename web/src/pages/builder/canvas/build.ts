@@ -10,7 +10,7 @@ import type { Doc } from "@/shared/workflow/model";
 /** Placeholder nodes that invite the user to add something. */
 export const placeholders = { trigger: "#trigger", step: "#step", more: "#more" } as const;
 
-export type CanvasNode = Node<Record<string, never>, "step" | "block" | "trigger" | "start" | "ghost">;
+export type CanvasNode = Node<Record<string, never>, "step" | "block" | "trigger" | "start" | "exit" | "ghost">;
 export type CanvasEdge = Edge<LineData, "link">;
 
 export interface Drawing {
@@ -25,7 +25,7 @@ const addButtonSize = 32;
 const wrapperAttributes = { "aria-roledescription": undefined };
 
 export function draw(doc: Pick<Doc, "triggers" | "steps" | "layout">, readOnly: boolean): Drawing {
-	const laid = layOut(doc);
+	const laid = layOut(doc, { exits: !readOnly });
 	const nodes = laid.nodes.map((one) => nodeOf(one, readOnly));
 	return { nodes: readOnly ? nodes : [...nodes, ...placeholderNodes(doc, laid)], edges: edgesOf(laid), laid };
 }
@@ -39,9 +39,9 @@ function nodeOf(one: LaidNode, readOnly: boolean): CanvasNode {
 		data: nothing,
 		zIndex: depth * 2,
 		domAttributes: wrapperAttributes,
-		draggable: !readOnly && kind !== "start",
-		selectable: kind !== "start",
-		connectable: !readOnly,
+		draggable: !readOnly && kind !== "start" && kind !== "exit",
+		selectable: kind !== "start" && kind !== "exit",
+		connectable: !readOnly && kind !== "exit",
 		...(parent === null ? {} : { extent: "parent" as const }),
 	};
 }

@@ -19,7 +19,13 @@ export function edgeUnder(
 	const boxes = new Map(laid.nodes.map((one) => [one.id, one]));
 	let best: { id: string; far: number } | null = null;
 	for (const edge of laid.edges) {
-		if (edge.kind === "trigger" || edge.block !== block || dragged.has(edge.source) || dragged.has(edge.target))
+		if (
+			edge.kind === "trigger" ||
+			edge.kind === "exit" ||
+			edge.block !== block ||
+			dragged.has(edge.source) ||
+			dragged.has(edge.target)
+		)
 			continue;
 		const from = boxes.get(edge.source);
 		const to = boxes.get(edge.target);
@@ -45,7 +51,7 @@ function middleOf(from: LaidNode, to: LaidNode, { bends }: LaidEdge): { x: numbe
 	return { x, y };
 }
 
-/** The ends of an edge by its id; null for the start. */
+/** The need and the step of an edge by its id; null for the start. */
 export function endsOf(id: string): { from: string | null; to: string } {
 	const [from, to] = id.split("->") as [string, string];
 	return { from: from === startNode ? null : from, to };

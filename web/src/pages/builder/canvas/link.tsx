@@ -1,8 +1,9 @@
 import { EdgeLabelRenderer, type EdgeProps, type EdgeTypes } from "@xyflow/react";
 import { memo } from "react";
 import { useEditor, useEditorState, useReadOnly } from "@/pages/builder/state";
-import { EdgeLine, edgePath } from "@/shared/canvas";
+import { EdgeLine, edgePath, PathLabel } from "@/shared/canvas";
 import { lineEnds } from "@/shared/canvas/elements";
+import { type Doc, errorPath, find, pathName, stepOf } from "@/shared/workflow/model";
 import type { CanvasEdge } from "./build";
 import { endsOf, useDropping } from "./drop";
 import { Plus } from "./plus";
@@ -16,15 +17,21 @@ const Link = memo(function Link(props: EdgeProps<CanvasEdge>) {
 	const target = useDropping((state) => state.edge === id);
 	const ends = lineEnds(props);
 	const [, x, y] = edgePath(ends);
-	const inserts = data?.kind !== "trigger" && !readOnly;
+	const path = useEditorState(({ history }) => wordsOf(history.present.doc, data?.path, id));
+	// On a vertical line, the name of a path needs the space below the `+`.
+	const named = path !== undefined && ends.sourceX === ends.targetX;
+	const inserts = data?.kind !== "trigger" && data?.kind !== "exit" && !readOnly;
 	return (
 		<>
-			<EdgeLine {...ends} tone={selected || target ? "accent" : "plain"} reach={data?.kind === "trigger" ? 0 : 24} />
+			<EdgeLine {...ends} tone={selected || target ? "accent" : toneOf(data)} reach={inserts ? 24 : 0} />
+			{path !== undefined && (
+				<PathLabel name={path} error={data?.path === errorPath} x={ends.targetX} y={ends.targetY} />
+			)}
 			{inserts && (
 				<EdgeLabelRenderer>
 					<div
 						className="pointer-events-auto absolute size-8"
-						style={{ transform: `translate(${x - 16}px, ${y - 16}px)` }}
+						style={{ transform: `translate(${x - 16}px, ${y - (named ? 28 : 16)}px)` }}
 					>
 						<Plus
 							label={label(id)}
@@ -36,6 +43,17 @@ const Link = memo(function Link(props: EdgeProps<CanvasEdge>) {
 		</>
 	);
 });
+
+function toneOf(data: CanvasEdge["data"]): "plain" | "error" {
+	return data?.path === errorPath ? "error" : "plain";
+}
+
+/** The name of the path of an edge. */
+function wordsOf(doc: Doc, path: string | undefined, id: string): string | undefined {
+	if (path === undefined) return undefined;
+	const { from } = endsOf(id);
+	return pathName(from === null ? undefined : find(doc.steps, stepOf(from))?.step, path);
+}
 
 function label(id: string): string {
 	const { from, to } = endsOf(id);

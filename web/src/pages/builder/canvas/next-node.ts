@@ -61,7 +61,7 @@ function beside(laid: Laid, from: LaidNode | undefined, way: "left" | "right"): 
 	const far = (one: LaidNode) => (one.x + one.width / 2 - from.x - from.width / 2) * sign;
 	const level = (one: LaidNode) => Math.abs(one.y - from.y);
 	return laid.nodes
-		.filter((one) => one.id !== from.id && one.kind !== "start" && one.parent === from.parent)
+		.filter((one) => one.id !== from.id && one.kind !== "start" && one.kind !== "exit" && one.parent === from.parent)
 		.filter((one) => (one.kind === "trigger") === (from.kind === "trigger") && far(one) > 0)
 		.filter((one) => one.y < from.y + from.height && from.y < one.y + one.height)
 		.sort((a, b) => far(a) - far(b) || level(a) - level(b))[0]?.id;

@@ -14,8 +14,7 @@ import {
 import { useConnection } from "@/shared/connections/data";
 import { warningOf } from "@/shared/connections/status";
 import { triggerName } from "@/shared/triggers";
-import type { GraphNode } from "@/shared/workflow/model";
-import { title } from "@/shared/workflow/model";
+import { find, type GraphNode, pathName, pathOf, stepOf, switchAction, title } from "@/shared/workflow/model";
 import { cx } from "@/ui/class";
 import { Duration } from "@/ui/time";
 import { type CanvasNode, placeholders } from "./build";
@@ -84,7 +83,8 @@ function Handles({ top = true }: { top?: boolean }) {
 /** The `+` below a step without followers. Inside a frame it uses the space at the bottom of the frame. */
 function LeafPlus({ node }: { node: GraphNode }) {
 	const editor = useEditor();
-	if (useReadOnly() || node.followers.length > 0) return null;
+	// What is added after a switch goes onto one of its paths.
+	if (useReadOnly() || node.followers.length > 0 || node.step.uses === switchAction) return null;
 	const inner = node.block !== null;
 	return (
 		<>
@@ -228,6 +228,35 @@ const Start = memo(
 	() => true,
 );
 
+/** A path of a switch that no step is on. Its id is the need of a step on it. */
+const Exit = memo(
+	function Exit({ id }: Props) {
+		const editor = useEditor();
+		const name = useEditorState(({ history }) => {
+			const step = find(history.present.doc.steps, stepOf(id))?.step;
+			return pathName(step, pathOf(id) ?? "");
+		});
+		return (
+			<>
+				<Ports bottom={false} />
+				<span className="flex size-full flex-col items-center">
+					<span
+						title={name}
+						className="max-w-full truncate rounded-full border bg-surface px-2 text-12 leading-[18px] text-muted"
+					>
+						{name}
+					</span>
+					<Plus
+						label={`Add a step on the path ${name}`}
+						onClick={() => editor.add({ kind: "step", place: { at: "after", step: id } })}
+					/>
+				</span>
+			</>
+		);
+	},
+	(a, b) => a.id === b.id,
+);
+
 const GhostNode = memo(
 	function GhostNode({ id }: Props) {
 		const editor = useEditor();
@@ -244,4 +273,11 @@ const GhostNode = memo(
 	(a, b) => a.id === b.id,
 );
 
-export const nodeTypes: NodeTypes = { step: Step, block: Block, trigger: Trigger, start: Start, ghost: GhostNode };
+export const nodeTypes: NodeTypes = {
+	step: Step,
+	block: Block,
+	trigger: Trigger,
+	start: Start,
+	exit: Exit,
+	ghost: GhostNode,
+};

@@ -36,9 +36,8 @@ export function usePickerView(surface: RefObject<HTMLDivElement | null>): (event
 	useEffect(() => {
 		let last = editor.get().adding;
 		return editor.watch(() => {
-			const { adding, question } = editor.get();
-			// A split continues with a dialog; nothing is picked until that is confirmed.
-			if (adding === last || (adding === null && question?.kind === "split")) return;
+			const { adding } = editor.get();
+			if (adding === last) return;
 			last = adding;
 			const host = surface.current;
 			if (adding && host) {

@@ -10,20 +10,19 @@ import {
 	duplicate,
 	type Edit,
 	find,
+	freeNeed,
 	isBlock,
 	leavesOf,
 	move,
 	moveInto,
 	moveOut,
 	type NewStep,
-	type Path,
 	type Place,
 	type Point,
 	placeNodes,
 	remove,
 	rename,
 	renameTrigger,
-	split,
 	type TriggerType,
 	tidy,
 	title,
@@ -49,10 +48,10 @@ export function selectedSteps(editor: Editor): string[] {
 /** Where a step added by shortcut goes: after the selected one, or at the end. */
 export function placeToAdd(editor: Editor): Place {
 	const step = selectedSteps(editor).at(-1);
-	if (step !== undefined && editor.has(step)) return { at: "after", step };
+	if (step !== undefined && editor.has(step)) return { at: "after", step: freeNeed(editor.doc, step) };
 	const leaves = leavesOf(graphOf(editor.doc), null);
 	const last = leaves.at(-1);
-	return last === undefined ? { at: "end", block: null } : { at: "after", step: last };
+	return last === undefined ? { at: "end", block: null } : { at: "after", step: freeNeed(editor.doc, last) };
 }
 
 /** Adds a step and focuses its first required field. */
@@ -70,14 +69,6 @@ export function insertTrigger(editor: Editor, type: TriggerType): void {
 	if (edit.rejected || node === undefined) return;
 	editor.reveal(node, null);
 	editor.announce("Added a trigger.");
-}
-
-export function insertSplit(editor: Editor, paths: readonly Path[], otherwise: NewStep | null, place: Place): void {
-	const edit = editor.apply((doc) => split(doc, paths, otherwise, place));
-	const [first] = edit.select;
-	if (edit.rejected || first === undefined) return;
-	editor.reveal(first, null);
-	editor.announce(`Split into ${countOf(edit.select.length, "path")}.`);
 }
 
 /** Removes the selected nodes, reconnecting what comes after them, or the selected edge. */
@@ -171,6 +162,16 @@ export function wrapSelected(editor: Editor, kind: "foreach" | "repeat"): void {
 	const loop = kind === "foreach" ? { foreach: "" } : { repeat: { until: "", every: "30s", max: 20 } };
 	const edit = editor.apply((doc) => wrap(doc, ids, loop), { announce: "Wrapped in a loop." });
 	if (!edit.rejected) editor.reveal(edit.select[0] ?? null, null);
+}
+
+/** Leaves the selected steps out of runs, or puts them back in if all of them are left out. */
+export function toggleDisabled(editor: Editor): void {
+	const ids = selectedSteps(editor);
+	const off = !ids.every((id) => find(editor.doc.steps, id)?.step.disabled);
+	editor.apply(
+		(doc) => ids.reduce<Edit>((edit, id) => change(edit.doc, id, "/disabled", off || undefined), { doc, select: ids }),
+		{ keepSelection: true, announce: `${off ? "Disabled" : "Enabled"} ${countOf(ids.length, "step")}.` },
+	);
 }
 
 export function unwrapSelected(editor: Editor): void {

@@ -1,10 +1,19 @@
 import type { ReactNode } from "react";
 import { useDocument, useEditor, useSelection } from "@/pages/builder/state";
-import { find, isBlock } from "@/shared/workflow/model";
+import { errorPath, find, isBlock, needOn } from "@/shared/workflow/model";
 import { keyLabels } from "@/shell/keys";
 import { Menu, MenuItem, MenuLine } from "@/ui/menu";
 import { copySelected } from "./clipboard";
-import { duplicateSelected, moveOutside, removeSelected, selectedSteps, unwrapSelected, wrapSelected } from "./edit";
+import {
+	duplicateSelected,
+	moveOutside,
+	placeToAdd,
+	removeSelected,
+	selectedSteps,
+	toggleDisabled,
+	unwrapSelected,
+	wrapSelected,
+} from "./edit";
 
 /** NodeMenu contains all actions on the selection. */
 export function NodeMenu({ trigger }: { trigger: ReactNode }) {
@@ -27,7 +36,7 @@ function NodeMenuItems() {
 		<>
 			{spot && (
 				<>
-					<MenuItem hint="A" onSelect={() => editor.add({ kind: "step", place: { at: "after", step: spot.step.id } })}>
+					<MenuItem hint="A" onSelect={() => editor.add({ kind: "step", place: placeToAdd(editor) })}>
 						Add a step after
 					</MenuItem>
 					<MenuItem onSelect={() => editor.add({ kind: "step", place: { at: "before", step: spot.step.id } })}>
@@ -38,6 +47,13 @@ function NodeMenuItems() {
 						onSelect={() => editor.add({ kind: "step", place: { at: "branch", step: spot.step.id } })}
 					>
 						Add a branch
+					</MenuItem>
+					<MenuItem
+						onSelect={() =>
+							editor.add({ kind: "step", place: { at: "branch", step: needOn(spot.step.id, errorPath) } })
+						}
+					>
+						Add a step for when it fails
 					</MenuItem>
 					<MenuItem hint="C" onSelect={() => editor.ask({ kind: "connect", from: spot.step.id })}>
 						Connect to…
@@ -57,6 +73,9 @@ function NodeMenuItems() {
 					</MenuItem>
 					<MenuItem onSelect={() => void copySelected(editor)}>Copy as YAML</MenuItem>
 					<MenuLine />
+					<MenuItem onSelect={() => toggleDisabled(editor)}>
+						{steps.every((id) => find(doc.steps, id)?.step.disabled) ? "Enable" : "Disable"}
+					</MenuItem>
 					<MenuItem onSelect={() => editor.ask({ kind: "into", nodes: steps })}>Move into…</MenuItem>
 					{inBlock && <MenuItem onSelect={() => moveOutside(editor, steps)}>Move out of the loop</MenuItem>}
 					<MenuItem onSelect={() => wrapSelected(editor, "foreach")}>Wrap in “For each”</MenuItem>

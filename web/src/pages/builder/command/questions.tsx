@@ -1,4 +1,3 @@
-import { SplitDialog } from "@/pages/builder/picker/split";
 import { useDocument, useEditor, useEditorState } from "@/pages/builder/state";
 import { connect } from "@/shared/workflow/model";
 import { candidates, connectable, movableInto } from "./candidates";
@@ -15,8 +14,6 @@ export function EditorDialogs() {
 	switch (question?.kind) {
 		case "rename":
 			return <RenameDialog key={question.node} node={question.node} onClose={close} />;
-		case "split":
-			return <SplitDialog place={question.place} onClose={close} />;
 		case "connect": {
 			const { from } = question;
 			return (

@@ -11,6 +11,7 @@ import {
 	type JsonObject,
 	pointer as pointerTo,
 	type Step,
+	switchAction,
 } from "@/shared/workflow/model";
 import { Button } from "@/ui/button";
 import { TextInput } from "@/ui/field";
@@ -20,6 +21,7 @@ import { useActions } from "../data/queries";
 import { ConnectionField } from "./connection";
 import { useProblem } from "./form/context";
 import { SchemaForm } from "./form/form";
+import { SwitchForm } from "./switch";
 
 /** ActionForm edits the action of a step and its input. */
 export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
@@ -48,7 +50,8 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 					service={action.name.slice(0, action.name.indexOf("."))}
 				/>
 			)}
-			{action && (
+			{step.uses === switchAction && <SwitchForm step={step} pointer={pointer} />}
+			{action && step.uses !== switchAction && (
 				<Listings
 					of={{ operation: action.name }}
 					schema={action.input_schema as JsonSchema}

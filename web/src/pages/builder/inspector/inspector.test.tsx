@@ -66,24 +66,26 @@ describe("the condition of a step", () => {
 		step("small", { needs: ["a"], if: "!(trigger.payload.total > 100)" }),
 	];
 
-	it("as an otherwise names the other step, follows it and links to it", async () => {
+	it("that is the opposite of another one can be turned into a branch", async () => {
 		const { screen, user, editor } = await renderBuilder(<Inspector />, { steps: split });
 		act(() => editor.select(["small"]));
-		expect((await screen.findByText(/^Otherwise of/)).textContent).toContain("Edit it here to detach it");
-		await user.click(screen.getByRole("button", { name: "big" }));
-		expect(editor.get().selected).toEqual(["big"]);
-		await screen.findByText(/is the opposite of this one and changes with it/);
-		await writeCode("Condition", "trigger.payload.total > 500");
-		expect(editor.doc.steps[2]?.if).toBe("!(trigger.payload.total > 500)");
+		await screen.findByText(/This is the opposite of the condition of “big”/);
+		await user.click(screen.getByRole("button", { name: "Turn into a branch" }));
+		expect(editor.doc.steps.map(({ id, needs, if: condition }) => [id, needs, condition])).toEqual([
+			["a", undefined, undefined],
+			["branch", undefined, undefined],
+			["big", ["branch.big"], undefined],
+			["small", ["branch.small"], undefined],
+		]);
 		act(() => editor.undo());
 		expect(editor.doc.steps).toEqual(split);
 	});
 
-	it("is detached by editing it", async () => {
-		const { screen, editor } = await renderBuilder(<Inspector />, { steps: split });
-		act(() => editor.select(["small"]));
-		await writeCode("Condition", "trigger.payload.total < 10");
-		expect(screen.queryByText(/^Otherwise of/)).toBeNull();
+	it("does not change with another one", async () => {
+		const { editor } = await renderBuilder(<Inspector />, { steps: split });
+		act(() => editor.select(["big"]));
+		await writeCode("Condition", "trigger.payload.total > 500");
+		expect(editor.doc.steps[2]?.if).toBe("!(trigger.payload.total > 100)");
 	});
 
 	const run = {
@@ -117,5 +119,48 @@ describe("the condition of a step", () => {
 		act(() => drawn.editor.select(["b"]));
 		const note = await drawn.screen.findByText("cannot use > on nil");
 		expect(note.closest("p")?.className).toContain("text-failed");
+	});
+});
+
+describe("a branch", () => {
+	const branch = step("size", {
+		uses: "flow.switch",
+		with: { paths: [{ id: "path_1", name: "Path 1", when: "" }], else: "otherwise" },
+	});
+	const steps = [branch, step("call", { needs: ["size.path_1"] }), step("mail", { needs: ["size.otherwise"] })];
+
+	it("has a row for each path, whose id follows its name", async () => {
+		const { screen, user, editor } = await renderBuilder(<Inspector />, { steps });
+		act(() => editor.select(["size"]));
+		const name = await screen.findByRole("textbox", { name: "Name of path 1" });
+		await user.clear(name);
+		await user.type(name, "Over 100");
+		await writeCode("Condition of path 1", "trigger.payload.total > 100");
+		await user.click(screen.getByRole("button", { name: "Add a path" }));
+		await user.click(screen.getByRole("button", { name: "Move Path 2 up" }));
+		expect(editor.doc.steps[0]?.with?.paths).toEqual([
+			{ id: "path_2", name: "Path 2", when: "" },
+			{ id: "over_100", name: "Over 100", when: "trigger.payload.total > 100" },
+		]);
+		expect(editor.doc.steps[1]?.needs).toEqual(["size.over_100"]);
+		await user.selectOptions(screen.getByRole("combobox", { name: "Which paths are taken" }), "all");
+		expect(editor.doc.steps[0]?.with?.match).toBe("all");
+	});
+
+	it("keeps a path that a step is on", async () => {
+		const { screen, user, editor } = await renderBuilder(<Inspector />, { steps });
+		act(() => editor.select(["size"]));
+		await user.click(await screen.findByRole("checkbox", { name: /^Otherwise/ }));
+		expect(editor.doc.steps[0]?.with?.else).toBe("otherwise");
+	});
+
+	it("is chosen in what a step runs after", async () => {
+		const { screen, user, editor } = await renderBuilder(<Inspector />, { steps });
+		act(() => editor.select(["mail"]));
+		await user.click(await screen.findByRole("button", { name: /^Runs after/ }));
+		await user.selectOptions(screen.getByRole("combobox", { name: "Path out of size" }), "Path 1");
+		expect(editor.doc.steps[2]?.needs).toEqual(["size.path_1"]);
+		await user.selectOptions(screen.getByRole("combobox", { name: "Path out of size" }), "on error");
+		expect(editor.doc.steps[2]?.needs).toEqual(["size.error"]);
 	});
 });

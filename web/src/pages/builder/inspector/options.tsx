@@ -1,6 +1,7 @@
 import { useDocument, useEditor } from "@/pages/builder/state";
 import type { JsonSchema } from "@/shared/listed/schema";
-import { find, negatedBy, otherwiseOf, type Step, title } from "@/shared/workflow/model";
+import { convertible, find, type Step, title, toSwitch } from "@/shared/workflow/model";
+import { Button } from "@/ui/button";
 import { Field, TextInput } from "@/ui/field";
 import { useFormat } from "../data/queries";
 import { ExpressionField } from "./expression/field";
@@ -60,22 +61,14 @@ export function StepOptions({ step, pointer, block }: OptionsProps) {
 	);
 }
 
-/** Condition edits when a step runs. For an "otherwise" it names the step it follows. */
+/** Condition edits when a step runs. */
 function Condition({ step, pointer }: { step: Step; pointer: string }) {
 	const editor = useEditor();
-	const doc = useDocument();
-	const owners = [...new Set(negatedBy(doc, step.id).map(({ owner }) => owner))];
-	const followers = otherwiseOf(doc, step.id);
 	const at = `${pointer}/if`;
 	const problem = useProblem(at, true);
 	return (
 		<div data-pointer={at} className="flex flex-col gap-2">
-			{owners.length > 0 && (
-				<p className="rounded-6 bg-sunken px-3 py-2 text-12">
-					Otherwise of <StepLinks ids={owners} />: this condition is the opposite of{" "}
-					{owners.length > 1 ? "theirs" : "that one"} and changes with it. Edit it here to detach it.
-				</p>
-			)}
+			<Opposite step={step} />
 			<Field
 				label="Condition"
 				hint="If it is false, the step is skipped. Without a condition, the step always runs."
@@ -90,31 +83,27 @@ function Condition({ step, pointer }: { step: Step; pointer: string }) {
 					onChange={(text) => editor.setField(at, text.trim() === "" ? undefined : text)}
 				/>
 			</Field>
-			{followers.length > 0 && (
-				<p className="text-12 text-muted">
-					The condition of <StepLinks ids={followers} /> is the opposite of this one and changes with it.
-				</p>
-			)}
 		</div>
 	);
 }
 
-/** StepLinks lists steps; clicking a name selects the step. */
-function StepLinks({ ids }: { ids: readonly string[] }) {
+/** Opposite offers to turn conditions of which one is the opposite of the others into a branch. */
+function Opposite({ step }: { step: Step }) {
 	const editor = useEditor();
 	const doc = useDocument();
-	return ids.map((id, i) => (
-		<span key={id}>
-			{i > 0 && (i === ids.length - 1 ? " and " : ", ")}
-			<button
-				type="button"
-				className="font-medium text-accent underline-offset-2 hover:underline"
-				onClick={() => editor.reveal(id, "/if")}
-			>
-				{title(find(doc.steps, id)?.step ?? { id })}
-			</button>
-		</span>
-	));
+	const others = convertible(doc, step.id).filter((id) => id !== step.id);
+	if (others.length === 0) return null;
+	const names = others.map((id) => `“${title(find(doc.steps, id)?.step ?? { id })}”`).join(", ");
+	return (
+		<div className="flex flex-col items-start gap-2 rounded-6 bg-sunken px-3 py-2 text-12">
+			<p>
+				This is the opposite of the condition of {names}, and does not change with it. A branch keeps them together.
+			</p>
+			<Button small onClick={() => editor.apply((now) => toSwitch(now, step.id), { announce: "Made a branch." })}>
+				Turn into a branch
+			</Button>
+		</div>
+	);
 }
 
 /** Member edits one field of a step, using the schema of the workflow format. */

@@ -5,7 +5,7 @@ import { NodeMenu } from "@/pages/builder/command/menu";
 import { graphOf, useDocument, useEditor, useEditorState, useReadOnly, useSelection } from "@/pages/builder/state";
 import { actionIcon, frameWords, triggerWords } from "@/shared/canvas";
 import { triggerIcon, triggerName } from "@/shared/triggers";
-import { find, title } from "@/shared/workflow/model";
+import { find, pathName, title } from "@/shared/workflow/model";
 import { Button, IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { ChevronDownIcon, ChevronRightIcon, MoreIcon, PlusIcon, WarningIcon } from "@/ui/icons";
@@ -156,9 +156,15 @@ function Item({ row, selected, focus, onToggle }: ItemProps) {
 function After({ node }: { node: string }) {
 	const words = useEditorState(({ history }) => {
 		const { doc } = history.present;
-		const at = graphOf(doc).nodes.get(node);
-		if (!at || at.step.needs === undefined) return "";
-		const names = at.needs.map((id) => title(find(doc.steps, id)?.step ?? { id }));
+		const g = graphOf(doc);
+		if (g.nodes.get(node)?.step.needs === undefined) return "";
+		const names = g.edges
+			.filter(({ to }) => to === node)
+			.map(({ from, path }) => {
+				const step = find(doc.steps, from)?.step;
+				const name = step ? title(step) : from;
+				return path === undefined ? name : `${name} (${pathName(step, path)})`;
+			});
 		return names.length === 0 ? " · at the start" : ` · after ${names.join(", ")}`;
 	});
 	return words;

@@ -50,7 +50,6 @@ it.each([
 	["graphql", "graphql.request"],
 	["for each", "foreach"],
 	["wait", "flow.wait"],
-	["split", "split"],
 ])("finds %s first as %s", (typed, key) => {
 	expect(keys(typed)[0]).toBe(key);
 });

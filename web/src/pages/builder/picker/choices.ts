@@ -1,6 +1,6 @@
 import type { Integration } from "@/shared/connections/data";
 import { triggerInfos } from "@/shared/triggers";
-import { idFrom, type NewStep, type TriggerType } from "@/shared/workflow/model";
+import { idFrom, type NewStep, newSwitch, switchAction, type TriggerType } from "@/shared/workflow/model";
 import type { Action } from "./actions";
 
 /** An item in the picker. */
@@ -15,19 +15,10 @@ export interface Choice {
 	readonly keywords?: readonly string[];
 	readonly picks:
 		| { readonly kind: "step"; readonly step: NewStep }
-		| { readonly kind: "split" }
 		| { readonly kind: "trigger"; readonly type: TriggerType };
 }
 
 const blocks: readonly Choice[] = [
-	{
-		key: "split",
-		title: "Split into paths",
-		summary: "Takes one path or another, depending on conditions.",
-		group: "Flow",
-		icon: "split",
-		picks: { kind: "split" },
-	},
 	{
 		key: "foreach",
 		title: "For each",
@@ -76,6 +67,7 @@ export function serviceTriggerChoices(integrations: readonly Integration[]): Cho
 
 /** A new step gets the title of its action as its name, and a short id for expressions. */
 export function stepOf(action: Pick<Action, "name" | "title">): NewStep {
+	if (action.name === switchAction) return newSwitch;
 	return { id: idFrom(action.name.split(".").at(-1) ?? action.name), name: action.title, uses: action.name };
 }
 

@@ -9,12 +9,10 @@ import { triggerIcon } from "@/shared/triggers";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { control } from "@/ui/field";
-import { CloseIcon, type Icon, icon, SearchIcon } from "@/ui/icons";
+import { CloseIcon, type Icon, SearchIcon } from "@/ui/icons";
 import { ErrorState, SkeletonRows } from "@/ui/states";
 import { useActions } from "./actions";
 import { type Choice, operationChoices, search, serviceTriggerChoices, stepChoices, triggerChoices } from "./choices";
-
-export const SplitIcon = icon("M8 2v4M8 6c0 3-5 2-5 6M8 6c0 3 5 2 5 6M1.5 10.5 3 12l1.5-1.5M11.5 10.5 13 12l1.5-1.5");
 
 /** Picker is the panel for adding something. */
 export function Picker() {
@@ -48,7 +46,6 @@ function Panel({ adding }: { adding: Adding }) {
 	const pick = (choice: Choice) => {
 		const { picks } = choice;
 		if (picks.kind === "trigger") insertTrigger(editor, picks.type);
-		else if (adding.kind === "step" && picks.kind === "split") editor.ask({ kind: "split", place: adding.place });
 		else if (adding.kind === "step" && picks.kind === "step") insert(editor, picks.step, adding.place);
 		// Last, so that the canvas can tell whether something was picked.
 		editor.add(null);
@@ -183,6 +180,5 @@ function Row({ id, choice, heading, active, onPick }: RowProps) {
 }
 
 function iconOf(choice: Choice): Icon {
-	if (choice.picks.kind === "split") return SplitIcon;
 	return choice.picks.kind === "trigger" ? triggerIcon(choice.icon) : actionIcon(choice.icon);
 }

@@ -37,7 +37,6 @@ export type Question =
 	| { readonly kind: "rename"; readonly node: string }
 	| { readonly kind: "connect"; readonly from: string }
 	| { readonly kind: "into"; readonly nodes: readonly string[] }
-	| { readonly kind: "split"; readonly place: Place }
 	| { readonly kind: "find" };
 
 export interface State {

@@ -5,6 +5,8 @@ export const node = { width: 240, height: 64 } as const;
 export const gap = { node: 32, rank: 64 } as const;
 /** Below its last steps a frame has space for their `+` and handles. */
 export const frame = { header: 40, padding: 24, bottom: 56, width: 288, height: 136 } as const;
+/** A path of a switch that no step is on: its name and a `+`. */
+export const exit = { width: 120, height: 56 } as const;
 export const start = { height: 32, gap: 32 } as const;
 
 /** The id of the Start bar, which is not a valid step or trigger id. */

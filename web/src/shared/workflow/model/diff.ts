@@ -146,6 +146,9 @@ function bare(step: Step): Step {
 /** The later ids of steps that changed their block or their relative order. */
 function movedSteps(from: readonly Placed[], to: readonly Placed[], names: ReadonlyMap<string, string>): Set<string> {
 	const blockOf = new Map(to.map((now) => [now.step.id, now.block]));
+	// A renamed step has the same name in both directions, so that both find the same steps.
+	const pairs = new Map([...names].map(([was, now]) => [now, [was, now].sort().join(" ")]));
+	const ids = new Map([...pairs].map(([now, pair]) => [pair, now]));
 	const stays = (was: Placed) => {
 		const now = names.get(was.step.id);
 		return now !== undefined && blockOf.get(now) === (was.block === "" ? "" : names.get(was.block));
@@ -156,7 +159,8 @@ function movedSteps(from: readonly Placed[], to: readonly Placed[], names: Reado
 		const before = staying.filter((id) => blockOf.get(id) === block);
 		const kept = new Set(before);
 		const after = to.filter((now) => now.block === block && kept.has(now.step.id)).map((now) => now.step.id);
-		for (const id of longestCommon(before, after)) out.delete(id);
+		const paired = (list: readonly string[]) => list.map((id) => pairs.get(id) as string);
+		for (const pair of longestCommon(paired(before), paired(after))) out.delete(ids.get(pair) as string);
 	}
 	return out;
 }

@@ -1,5 +1,6 @@
 import { bareRefs, renameRefs, templateRefs } from "../expression/refs";
 import { isObject, mapStrings } from "./json";
+import { needOn, pathOf, stepOf, switchAction } from "./need";
 import { pointer } from "./pointer";
 import type { Json, JsonObject, Settings, Step, Trigger } from "./types";
 
@@ -24,8 +25,15 @@ export function stepTexts(step: Step): ExpressionText[] {
 	if (typeof step.if === "string") out.push({ at: "/if", text: step.if, form: "bare" });
 	if (step.foreach !== undefined) out.push({ at: "/foreach", text: step.foreach, form: "bare" });
 	if (step.repeat) out.push({ at: "/repeat/until", text: step.repeat.until, form: "bare" });
-	return step.with ? [...out, ...textsIn(step.with, "/with")] : out;
+	if (!step.with) return out;
+	const input = textsIn(step.with, "/with");
+	if (step.uses !== switchAction) return [...out, ...input];
+	// In a switch, only conditions are expressions.
+	return [...out, ...input.filter(({ at }) => condition.test(at)).map((text) => ({ ...text, form: "bare" as const }))];
 }
+
+/** Matches the pointers of the conditions of a switch. */
+const condition = /^\/with\/paths\/\d+\/when$/;
 
 function textsIn(value: Json, at: string): ExpressionText[] {
 	if (typeof value === "string") return [{ at, text: value, form: "template" }];
@@ -41,9 +49,24 @@ export function mapStepExpressions(step: Step, change: Change): Step {
 	if (step.foreach !== undefined) patch.foreach = change(step.foreach, "bare");
 	if (step.repeat) patch.repeat = { ...step.repeat, until: change(step.repeat.until, "bare") };
 	if (step.repeat && patch.repeat?.until === step.repeat.until) patch.repeat = step.repeat;
-	if (step.with) patch.with = mapStrings(step.with, (text) => change(text, "template")) as JsonObject;
+	if (step.with)
+		patch.with = step.uses === switchAction ? mapConditions(step.with, change) : mapInput(step.with, change);
 	const same = Object.entries(patch).every(([key, value]) => step[key as keyof Step] === value);
 	return same ? step : { ...step, ...patch };
+}
+
+function mapInput(input: JsonObject, change: Change): JsonObject {
+	return mapStrings(input, (text) => change(text, "template")) as JsonObject;
+}
+
+function mapConditions(input: JsonObject, change: Change): JsonObject {
+	if (!Array.isArray(input.paths)) return input;
+	const paths = input.paths.map((path: Json) => {
+		if (!isObject(path) || typeof path.when !== "string") return path;
+		const when = change(path.when, "bare");
+		return when === path.when ? path : { ...path, when };
+	});
+	return paths.every((path, i) => path === (input.paths as readonly Json[])[i]) ? input : { ...input, paths };
 }
 
 /** The texts of a trigger that are or may contain expressions. */
@@ -91,8 +114,9 @@ export function renameIn(step: Step, names: ReadonlyMap<string, string>): Step {
 	let out = mapStepExpressions(step, renaming(names));
 	const id = names.get(step.id);
 	if (id !== undefined) out = { ...out, id };
-	if (step.needs?.some((need) => names.has(need))) {
-		out = { ...out, needs: step.needs.map((need) => names.get(need) ?? need) };
+	if (step.needs?.some((need) => names.has(stepOf(need)))) {
+		const needs = step.needs.map((need) => needOn(names.get(stepOf(need)) ?? stepOf(need), pathOf(need)));
+		out = { ...out, needs };
 	}
 	if (!step.steps) return out;
 	const inner = step.steps.map((child) => renameIn(child, names));

@@ -1,4 +1,5 @@
 import { type Entry, resolve, upstream } from "./level";
+import { pathOf, stepOf } from "./need";
 import { walk } from "./tree";
 import type { Definition, Step } from "./types";
 
@@ -21,6 +22,8 @@ export interface GraphNode {
 export interface GraphEdge {
 	readonly id: string;
 	readonly from: string;
+	/** The path out of `from`; undefined for the step as a whole. */
+	readonly path: string | undefined;
 	readonly to: string;
 	/** Whether it only follows from the order of the list. */
 	readonly implicit: boolean;
@@ -35,8 +38,9 @@ export interface Graph {
 	readonly cycles: readonly (readonly string[])[];
 }
 
-export function edgeId(from: string, to: string): string {
-	return `${from}->${to}`;
+/** The id of the edge of a need. */
+export function edgeId(need: string, to: string): string {
+	return `${need}->${to}`;
 }
 
 /** Builds the graph of a definition. */
@@ -52,8 +56,9 @@ export function graph(definition: Pick<Definition, "steps">): Graph {
 		if (spot.step.steps) levels.set(id, new Level(spot.step.steps));
 		const needs = level.needs.get(id) ?? [];
 		nodes.set(id, { ...spot, id, needs, followers: level.followers.get(id) ?? [], rank: level.rank(id) });
-		for (const from of needs) {
-			edges.push({ id: edgeId(from, id), from, to: id, implicit: spot.step.needs === undefined, block: spot.block });
+		for (const need of level.links.get(id) ?? []) {
+			const ends = { id: edgeId(need, id), from: stepOf(need), path: pathOf(need), to: id };
+			edges.push({ ...ends, implicit: spot.step.needs === undefined, block: spot.block });
 		}
 	}
 	for (const level of levels.values()) cycles.push(...level.cycles);
@@ -62,6 +67,9 @@ export function graph(definition: Pick<Definition, "steps">): Graph {
 
 /** A single list of steps. */
 class Level {
+	/** The needs of each step as they are written, without those that lead nowhere. */
+	readonly links = new Map<string, string[]>();
+	/** The steps that these refer to. */
 	readonly needs = new Map<string, string[]>();
 	readonly followers = new Map<string, string[]>();
 	readonly cycles: string[][] = [];
@@ -72,7 +80,9 @@ class Level {
 		const known = new Set(steps.map((step) => step.id));
 		for (const { step, needs } of resolve(steps)) {
 			if (this.needs.has(step.id)) continue;
-			const own = [...new Set(needs)].filter((need) => known.has(need) && need !== step.id);
+			const links = [...new Set(needs)].filter((need) => known.has(stepOf(need)) && stepOf(need) !== step.id);
+			const own = [...new Set(links.map(stepOf))];
+			this.links.set(step.id, links);
 			this.needs.set(step.id, own);
 			for (const need of own) {
 				this.followers.set(need, [...(this.followers.get(need) ?? []), step.id]);

@@ -1,4 +1,5 @@
 import { equal, omit } from "./json";
+import { pathOf, stepOf } from "./need";
 import type { Step } from "./types";
 
 /**
@@ -34,14 +35,14 @@ export function indexOf(entries: readonly Entry[], id: string): number {
 	return entries.findIndex((entry) => entry.step.id === id);
 }
 
-/** Replaces a need on one step with needs on others. */
-export function replaceNeed(entries: readonly Entry[], id: string, by: readonly string[]): Entry[] {
-	return entries.map((entry) => (entry.needs.includes(id) ? substitute(entry, id, by) : entry));
+/** Replaces a need with others. That on a path out of a step is another need than that on the step. */
+export function replaceNeed(entries: readonly Entry[], need: string, by: readonly string[]): Entry[] {
+	return entries.map((entry) => (entry.needs.includes(need) ? substitute(entry, need, by) : entry));
 }
 
 /** Replaces a need of an entry with others, in place and without duplicates. */
-export function substitute(entry: Entry, id: string, by: readonly string[]): Entry {
-	const needs = entry.needs.flatMap((need) => (need === id ? by : [need]));
+export function substitute(entry: Entry, replaced: string, by: readonly string[]): Entry {
+	const needs = entry.needs.flatMap((need) => (need === replaced ? by : [need]));
 	return { step: entry.step, needs: [...new Set(needs)] };
 }
 
@@ -65,7 +66,18 @@ export function detach(entries: readonly Entry[], ids: ReadonlySet<string>): Ent
 export function group(entries: readonly Entry[], ids: ReadonlySet<string>): Entry[] {
 	return entries
 		.filter((entry) => ids.has(entry.step.id))
-		.map((entry) => ({ step: entry.step, needs: entry.needs.filter((need) => ids.has(need)) }));
+		.map((entry) => ({ step: entry.step, needs: entry.needs.filter((need) => ids.has(stepOf(need))) }));
+}
+
+/**
+ * The first step outside of a group that is on a path out of it. Without the group it would have
+ * no condition left, so the group cannot be taken away from it.
+ */
+export function onPathOutOf(entries: readonly Entry[], ids: ReadonlySet<string>): Step | undefined {
+	return entries.find(
+		(entry) =>
+			!ids.has(entry.step.id) && entry.needs.some((need) => pathOf(need) !== undefined && ids.has(stepOf(need))),
+	)?.step;
 }
 
 export function roots(entries: readonly Entry[]): string[] {
@@ -73,13 +85,13 @@ export function roots(entries: readonly Entry[]): string[] {
 }
 
 export function leaves(entries: readonly Entry[]): string[] {
-	const needed = new Set(entries.flatMap((entry) => entry.needs));
+	const needed = new Set(entries.flatMap((entry) => entry.needs.map(stepOf)));
 	return entries.map((entry) => entry.step.id).filter((id) => !needed.has(id));
 }
 
 /** All direct and indirect predecessors of a step. */
 export function upstream(entries: readonly Entry[], id: string): Set<string> {
-	const needs = new Map(entries.map((entry) => [entry.step.id, entry.needs]));
+	const needs = new Map(entries.map((entry) => [entry.step.id, entry.needs.map(stepOf)]));
 	const seen = new Set<string>();
 	const queue = [...(needs.get(id) ?? [])];
 	for (let next = queue.pop(); next !== undefined; next = queue.pop()) {

@@ -3,9 +3,8 @@ import { resolve } from "./level";
 import { find, idsOf, listOf } from "./tree";
 import type { Doc, Step } from "./types";
 
-// A split writes the condition of its last path as the negation of the others. While it
-// has exactly that form, the path is the "otherwise" of the steps with those conditions,
-// and is updated when one of them changes.
+// Before there were switches, the condition of a last path was written as the negation of the
+// others. Such steps are found here, so that the builder can offer to turn them into a switch.
 
 /** A negated condition and the step it belongs to. */
 export interface Negated {
@@ -40,17 +39,6 @@ export function negatedBy(doc: Pick<Doc, "steps">, id: string): readonly Negated
 		const own = left.get(condition) as string[];
 		return { condition, owner: (own.length > 1 ? own.shift() : own[0]) as string };
 	});
-}
-
-/** The steps whose condition negates this one's, alone or together with others. */
-export function otherwiseOf(doc: Pick<Doc, "steps">, id: string): readonly string[] {
-	const list = listOf(doc.steps, find(doc.steps, id)?.block ?? null) ?? [];
-	return list.map((step) => step.id).filter((other) => negatedBy(doc, other).some(({ owner }) => owner === id));
-}
-
-/** The condition of an "otherwise" after the condition of one owner changed. */
-export function negationWith(negated: readonly Negated[], owner: string, changed: Step): string {
-	return noneOf(negated.map((one) => (one.owner === owner ? conditionOf(changed) : one.condition)));
 }
 
 /**

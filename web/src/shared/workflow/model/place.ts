@@ -1,16 +1,17 @@
 import { omit } from "./json";
 import { type Entry, indexOf, leaves, replaceNeed, resolve, roots, substitute, write } from "./level";
+import { pathOf, stepOf } from "./need";
 import { find, listOf, withList } from "./tree";
 import type { Step } from "./types";
 
-/** A place in the graph. */
+/** A place in the graph. A need is the id of a step, or a path out of it. */
 export type Place =
-	/** After a step; its followers then run after what is inserted. */
+	/** After a need; what has it then runs after what is inserted. */
 	| { readonly at: "after"; readonly step: string }
 	| { readonly at: "before"; readonly step: string }
-	/** Between two steps; null stands for the start. */
+	/** Between a need and the step that has it; null stands for the start. */
 	| { readonly at: "edge"; readonly from: string | null; readonly to: string }
-	/** After a step or the start, in parallel to its other followers. */
+	/** After a need or the start, in parallel to its other followers. */
 	| { readonly at: "branch"; readonly step: string | null }
 	/** At the end of a list: that of a block, or the top level. */
 	| { readonly at: "end"; readonly block: string | null };
@@ -23,7 +24,7 @@ export function blockOf(steps: readonly Step[], place: Place): string | null | u
 		case "edge":
 			return isEdge(steps, place.from, place.to) ? find(steps, place.to)?.block : undefined;
 		default:
-			return place.step === null ? null : find(steps, place.step)?.block;
+			return place.step === null ? null : find(steps, stepOf(place.step))?.block;
 	}
 }
 
@@ -48,7 +49,10 @@ export function putInto(list: readonly Entry[], entries: readonly Entry[], place
 	const ends = leaves(entries);
 	switch (place.at) {
 		case "after": {
-			const i = indexOf(list, place.step);
+			// The first step on a path goes to the right of those on other paths.
+			const free = pathOf(place.step) !== undefined && !list.some(({ needs }) => needs.includes(place.step));
+			if (free) return putInto(list, entries, { at: "branch", step: place.step });
+			const i = indexOf(list, stepOf(place.step));
 			return splice(replaceNeed(list, place.step, ends), i + 1, follow(entries, [place.step]));
 		}
 		case "before": {
@@ -79,9 +83,10 @@ function onEdge(list: readonly Entry[], entries: readonly Entry[], from: string 
 
 /** After the last follower and the steps that implicitly follow it, so that none of them has to be rewritten. */
 function branchIndex(list: readonly Entry[], step: string | null): number {
-	let i = step === null ? -1 : indexOf(list, step);
-	for (const [n, entry] of list.entries()) {
-		if (step === null ? entry.needs.length === 0 : entry.needs.includes(step)) i = Math.max(i, n);
+	const from = step === null ? null : stepOf(step);
+	let i = from === null ? -1 : indexOf(list, from);
+	for (const [n, { needs }] of list.entries()) {
+		if (from === null ? needs.length === 0 : needs.some((need) => stepOf(need) === from)) i = Math.max(i, n);
 	}
 	i++;
 	while (i < list.length && list[i]?.step.needs === undefined) i++;

@@ -5,6 +5,7 @@ import { type Form, stepTexts, triggerTexts } from "./expressions";
 import { type Graph, graph, visible } from "./graph";
 import { idPattern, idRule } from "./id";
 import { isObject } from "./json";
+import { errorPath, pathOf, pathsOf, stepOf, switchAction } from "./need";
 import { pointer } from "./pointer";
 import { type Spot, walk } from "./tree";
 import { type Doc, isBlock, type Json, type JsonObject, type Step, type Trigger, triggerNode } from "./types";
@@ -69,17 +70,25 @@ function checkId(step: Step, ids: Set<string>, report: Report): void {
 function checkNeeds({ step, block }: Spot, g: Graph, report: Report): void {
 	const seen = new Set<string>();
 	for (const [i, need] of (step.needs ?? []).entries()) {
-		const known = g.nodes.get(need);
-		if (!known) report(`/needs/${i}`, `there is no step "${need}"`);
+		const id = stepOf(need);
+		const known = g.nodes.get(id);
+		if (!known) report(`/needs/${i}`, `there is no step "${id}"`);
 		else if (known.block !== block) {
 			report(
 				`/needs/${i}`,
-				`step "${need}" is not in this list of steps: steps inside and outside a block cannot need each other`,
+				`step "${id}" is not in this list of steps: steps inside and outside a block cannot need each other`,
 			);
-		} else if (need === step.id) report(`/needs/${i}`, "a step cannot need itself");
+		} else if (id === step.id) report(`/needs/${i}`, "a step cannot need itself");
 		else if (seen.has(need)) report(`/needs/${i}`, `"${need}" is listed twice`);
+		else checkPath(known.step, pathOf(need), (message) => report(`/needs/${i}`, message));
 		seen.add(need);
 	}
+}
+
+function checkPath(step: Step, path: string | undefined, report: (message: string) => void): void {
+	if (path === undefined || path === errorPath) return;
+	if (step.uses !== switchAction) report(`step "${step.id}" has no paths: it is not a flow.switch`);
+	else if (!pathsOf(step).some(({ id }) => id === path)) report(`step "${step.id}" has no path "${path}"`);
 }
 
 function checkBlock(step: Step, report: Report): void {
@@ -100,6 +109,9 @@ function checkAction(step: Step, inputs: Inputs, report: Report): void {
 	const schema = inputs(step.uses);
 	if (schema === null) report("/uses", `unknown action "${step.uses}"`);
 	else if (schema) checkRequired(schema, step.with ?? {}, "/with", report);
+	for (const [i, path] of pathsOf(step).entries()) {
+		if (path.when === "") report(`/with/paths/${i}/when`, "must not be empty");
+	}
 }
 
 /** Checks required fields, including those of nested objects. */

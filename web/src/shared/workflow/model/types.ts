@@ -27,11 +27,13 @@ export interface Step {
 	readonly name?: string;
 	readonly uses?: string;
 	readonly with?: JsonObject;
-	/** Absent: runs after the previous step in the list. */
+	/** The ids of steps, or paths out of them. Absent: runs after the previous step in the list. */
 	readonly needs?: readonly string[];
 	readonly if?: string | boolean;
 	readonly join?: Join;
 	readonly on_error?: "fail" | "continue";
+	/** Left out of the run. */
+	readonly disabled?: boolean;
 	readonly timeout?: string;
 	readonly retry?: Retry;
 	readonly mask?: readonly string[];
@@ -44,6 +46,9 @@ export interface Step {
 	/** A step with nested steps is a block. */
 	readonly steps?: readonly Step[];
 }
+
+/** A step to add; its id is derived from its name unless given. */
+export type NewStep = Omit<Step, "id" | "needs"> & { readonly id?: string };
 
 /** The types of Stepmill itself. */
 export type OwnTriggerType = (typeof triggerTypeValues)[number];

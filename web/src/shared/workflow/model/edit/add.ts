@@ -1,19 +1,20 @@
 import { idFrom } from "../id";
-import { resolve } from "../level";
+import { resolve, write } from "../level";
 import { type Place, put } from "../place";
-import { idsOf } from "../tree";
-import { type Doc, type Edit, rejectEdit, type Step } from "../types";
+import { find, idsOf, listOf, withList } from "../tree";
+import { type Doc, type Edit, type NewStep, rejectEdit, type Step } from "../types";
 import { adopt } from "./adopt";
-
-/** A step to add; its id is derived from its name unless given. */
-export type NewStep = Omit<Step, "id" | "needs"> & { readonly id?: string };
+import { ontoFirstPath } from "./switch";
 
 /** Adds a step at a place in the graph. */
 export function addStep(doc: Doc, step: NewStep, place: Place): Edit {
 	const added = adopt([named(step)], new Set(idsOf(doc.steps)));
 	const steps = put(doc.steps, resolve(added), place);
-	if (!steps) return rejectEdit(doc, "The place for the step no longer exists.");
-	return { doc: { ...doc, steps }, select: added.map((own) => own.id) };
+	const [own] = added;
+	if (!steps || !own) return rejectEdit(doc, "The place for the step no longer exists.");
+	const block = find(steps, own.id)?.block ?? null;
+	const list = write(ontoFirstPath(resolve(listOf(steps, block) ?? []), own));
+	return { doc: { ...doc, steps: withList(steps, block, list) }, select: [own.id] };
 }
 
 /** The step with an id, which may already be taken. */

@@ -1,9 +1,11 @@
 import { resolve, upstream, write } from "../level";
+import { stepOf } from "../need";
 import { find, listOf, withList } from "../tree";
 import { type Doc, type Edit, rejectEdit } from "../types";
 
-/** Returns why one step cannot run after another; undefined if it can. */
-export function whyNotConnect(doc: Pick<Doc, "steps">, from: string, to: string): string | undefined {
+/** Returns why a step cannot have a need, which may be a path; undefined if it can. */
+export function whyNotConnect(doc: Pick<Doc, "steps">, need: string, to: string): string | undefined {
+	const from = stepOf(need);
 	if (from === to) return "A step cannot run after itself.";
 	const source = find(doc.steps, from);
 	const target = find(doc.steps, to);
@@ -11,20 +13,20 @@ export function whyNotConnect(doc: Pick<Doc, "steps">, from: string, to: string)
 	if (source.block !== target.block) return "Steps inside a block cannot be connected to steps outside it.";
 	const entries = resolve(listOf(doc.steps, target.block) ?? []);
 	const own = entries[target.index];
-	if (own?.needs.includes(from)) return "It already runs after that step.";
+	if (own?.needs.includes(need)) return "It already runs after that step.";
 	if (upstream(entries, from).has(to)) return "The steps would wait for each other.";
 	return undefined;
 }
 
-export function canConnect(doc: Pick<Doc, "steps">, from: string, to: string): boolean {
-	return whyNotConnect(doc, from, to) === undefined;
+export function canConnect(doc: Pick<Doc, "steps">, need: string, to: string): boolean {
+	return whyNotConnect(doc, need, to) === undefined;
 }
 
-/** Makes a step also run after another one. */
-export function connect(doc: Doc, from: string, to: string): Edit {
-	const why = whyNotConnect(doc, from, to);
+/** Makes a step also run after another one, or on a path out of it. */
+export function connect(doc: Doc, need: string, to: string): Edit {
+	const why = whyNotConnect(doc, need, to);
 	if (why !== undefined) return rejectEdit(doc, why);
-	return { doc: withNeeds(doc, to, (needs) => [...needs, from]), select: [to] };
+	return { doc: withNeeds(doc, to, (needs) => [...needs, need]), select: [to] };
 }
 
 /** Changes the needs of one step. */

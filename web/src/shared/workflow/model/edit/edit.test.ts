@@ -14,7 +14,6 @@ import { paste, pastePlace } from "./paste";
 import { pin, unpin } from "./pin";
 import { remove } from "./remove";
 import { rename } from "./rename";
-import { split } from "./split";
 import { addTrigger, changeTrigger, renameTrigger } from "./trigger";
 import { unwrap } from "./unwrap";
 import { wrap } from "./wrap";
@@ -141,23 +140,6 @@ describe("moving", () => {
 		expect(shown(moveOut(into.doc, ["y"]))).toBe("a x{b} y");
 		expect(shown(moveInto(before, ["x"], "x"))).toContain("into itself");
 		expect(shown(moveOut(before, ["a"]))).toContain("not in a block");
-	});
-});
-
-describe("splitting into paths", () => {
-	it("joins the paths before the next step", () => {
-		const paths = [
-			{ condition: "${{ steps.a.output.n > 1 }}", step: { uses: "log.write" } },
-			{ condition: "steps.a.output.n < 0 // few", step: { uses: "log.write" } },
-		];
-		const edit = split(abc(), paths, { uses: "log.write", name: "Otherwise" }, { at: "after", step: "a" });
-		expect(shown(edit)).toBe("a write write_2[a] otherwise[a] b[write,write_2,otherwise] c");
-		expect(edit.doc.steps.slice(1, 4).map((s) => s.if)).toEqual([
-			"steps.a.output.n > 1",
-			"steps.a.output.n < 0 // few",
-			"!(steps.a.output.n > 1) && !(steps.a.output.n < 0 // few\n)",
-		]);
-		expect(shown(split(abc(), paths.slice(0, 1), null, { at: "branch", step: "a" }))).toBe("a b c write[a]");
 	});
 });
 

@@ -1,8 +1,9 @@
 import { omit } from "../json";
-import { detach, group, resolve, write } from "../level";
+import { detach, group, onPathOutOf, resolve, write } from "../level";
 import { blockOf, type Place, put } from "../place";
 import { find, idsOf, listOf, withList } from "../tree";
 import { type Doc, type Edit, rejectEdit } from "../types";
+import { whyLeft } from "./remove";
 
 /**
  * Moves steps of one list to another place in the graph: onto an edge, into a block or out
@@ -22,6 +23,8 @@ export function move(doc: Doc, ids: readonly string[], place: Place): Edit {
 	const inside = new Set(idsOf(spots.flatMap((spot) => (spot ? [spot.step] : []))));
 	if (target !== null && inside.has(target)) return rejectEdit(doc, "A block cannot be moved into itself.");
 	const entries = resolve(listOf(doc.steps, block) ?? []);
+	const left = onPathOutOf(entries, moved);
+	if (left) return rejectEdit(doc, whyLeft(left));
 	const rest = withList(doc.steps, block, write(detach(entries, moved)));
 	const steps = put(rest, group(entries, moved), place);
 	if (!steps) return rejectEdit(doc, "The place for the step no longer exists.");

@@ -1,5 +1,6 @@
 import { graph } from "../graph";
 import { isObject } from "../json";
+import { needOn } from "../need";
 import type { Place } from "../place";
 import type { Random } from "../random.test-data";
 import { find, idsOf, listOf } from "../tree";
@@ -14,7 +15,7 @@ import { move, moveInto, moveOut } from "./move";
 import { pin } from "./pin";
 import { remove } from "./remove";
 import { rename } from "./rename";
-import { split } from "./split";
+import { addPath, newSwitch, removePath, setElse } from "./switch";
 import { addTrigger } from "./trigger";
 import { unwrap } from "./unwrap";
 import { wrap } from "./wrap";
@@ -37,7 +38,7 @@ function randomPlace(random: Random, doc: Doc): Place {
 	if (kind === 3) return { at: "branch", step: random.pick([null, ...ids]) };
 	if (edges.length === 0) return { at: "after", step: random.pick(ids) };
 	const edge = random.pick(edges);
-	return { at: "edge", from: edge.from, to: edge.to };
+	return { at: "edge", from: needOn(edge.from, edge.path), to: edge.to };
 }
 
 /** The steps that may have to run after something put at a place. */
@@ -71,7 +72,7 @@ export function randomOperation(random: Random, doc: Doc): Operation {
 	const first = chosen[0];
 	if (first === undefined) return touch("add", addStep(doc, step, place));
 	const last = siblings.filter((s) => chosen.includes(s.id)).at(-1)?.id ?? first;
-	switch (random.below(16)) {
+	switch (random.below(18)) {
 		case 0:
 			return touch("remove", remove(doc, chosen), followers(doc, chosen));
 		case 1: {
@@ -81,7 +82,7 @@ export function randomOperation(random: Random, doc: Doc): Operation {
 		case 2: {
 			const edge = random.pick(graph(doc).edges);
 			return edge
-				? touch("disconnect", disconnect(doc, edge.from, edge.to), [edge.to])
+				? touch("disconnect", disconnect(doc, needOn(edge.from, edge.path), edge.to), [edge.to])
 				: touch("add", addStep(doc, step, place), displaced(doc, place));
 		}
 		case 3:
@@ -104,9 +105,14 @@ export function randomOperation(random: Random, doc: Doc): Operation {
 			return touch("unwrap", unwrap(doc, first), [...inner, ...followers(doc, [first])]);
 		}
 		case 9: {
-			const paths = [{ condition: "trigger.payload.n > 1", step }];
-			return touch("split", split(doc, paths, step, place), displaced(doc, place));
+			return touch("switch", addStep(doc, newSwitch, place), displaced(doc, place));
 		}
+		case 16: {
+			const change = random.pick([addPath, (now: Doc, id: string) => removePath(now, id, "path_1")]);
+			return touch("paths", change(doc, first));
+		}
+		case 17:
+			return touch("else", setElse(doc, first, random.chance(0.5)));
 		case 10:
 			return touch(
 				"change",

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { graph } from "../graph";
 import { equal } from "../json";
 import { resolve } from "../level";
+import { stepOf } from "../need";
 import { Random, randomSteps } from "../random.test-data";
 import { find, idsOf, listOf, walk } from "../tree";
 import { type Doc, emptyDoc } from "../types";
@@ -56,7 +57,7 @@ function check(doc: Doc, label: string): void {
 	expect(graph(doc).cycles, `${label}: cycles`).toEqual([]);
 	for (const { step, block } of walk(doc.steps)) {
 		const list = (listOf(doc.steps, block) ?? []).map((s) => s.id);
-		for (const need of step.needs ?? []) expect(list, `${label}: ${step.id} needs`).toContain(need);
+		for (const need of step.needs ?? []) expect(list, `${label}: ${step.id} needs`).toContain(stepOf(need));
 	}
 }
 

@@ -1,7 +1,7 @@
 import { omit } from "../json";
-import { detach, resolve, write } from "../level";
+import { detach, onPathOutOf, resolve, write } from "../level";
 import { find, idsOf, listOf, withList } from "../tree";
-import { type Doc, type Edit, rejectEdit, type Step, triggerNode } from "../types";
+import { type Doc, type Edit, rejectEdit, type Step, title, triggerNode } from "../types";
 
 /** Removes steps, and triggers by `@id`. The followers of each step are connected to its predecessors. */
 export function remove(doc: Doc, nodes: readonly string[]): Edit {
@@ -17,8 +17,10 @@ export function remove(doc: Doc, nodes: readonly string[]): Edit {
 		if (!spot.path.some((block) => ids.has(block))) blocks.add(spot.block);
 	}
 	for (const block of blocks) {
-		const list = listOf(steps, block) ?? [];
-		steps = withList(steps, block, write(detach(resolve(list), ids)));
+		const entries = resolve(listOf(steps, block) ?? []);
+		const left = onPathOutOf(entries, ids);
+		if (left) return rejectEdit(doc, whyLeft(left));
+		steps = withList(steps, block, write(detach(entries, ids)));
 	}
 	if (triggers.length === doc.triggers.length && blocks.size === 0)
 		return rejectEdit(doc, "There is nothing to delete.");
@@ -28,6 +30,11 @@ export function remove(doc: Doc, nodes: readonly string[]): Edit {
 		doc: { ...doc, triggers: kept, steps, layout, pinned: omit(doc.pinned, ...gone) },
 		select: neighbour(doc.steps, steps, nodes),
 	};
+}
+
+/** Why steps cannot be taken away from one that is on a path out of them. */
+export function whyLeft(step: Step): string {
+	return `“${title(step)}” is on a path from here and would always run. Select it too, or connect it to another step first.`;
 }
 
 /** What to select after removing steps: the predecessor of the last one, or the step after it. */

@@ -1,14 +1,17 @@
 import { allOf, expressionOf } from "../../expression/combine";
 import { omit } from "../json";
-import { detach, type Entry, indexOf, leaves, replaceNeed, resolve, write } from "../level";
+import { detach, type Entry, indexOf, leaves, onPathOutOf, replaceNeed, resolve, write } from "../level";
 import { find, listOf, withList } from "../tree";
 import { type Doc, type Edit, isBlock, rejectEdit, type Step } from "../types";
+import { whyLeft } from "./remove";
 
 /** Replaces a block with its steps. The block's condition is added to its first steps. */
 export function unwrap(doc: Doc, id: string): Edit {
 	const spot = find(doc.steps, id);
 	if (!spot || !isBlock(spot.step)) return rejectEdit(doc, "The step is not a block.");
 	const entries = resolve(listOf(doc.steps, spot.block) ?? []);
+	const left = onPathOutOf(entries, new Set([id]));
+	if (left) return rejectEdit(doc, whyLeft(left));
 	const body = resolve(spot.step.steps ?? []);
 	const list = body.length === 0 ? detach(entries, new Set([id])) : spread(entries, id, body);
 	return {

@@ -1,8 +1,10 @@
 import { freshId } from "../id";
 import { omit } from "../json";
-import { type Entry, group, resolve, upstream, write } from "../level";
+import { type Entry, group, onPathOutOf, resolve, upstream, write } from "../level";
+import { stepOf } from "../need";
 import { find, idsOf, listOf, withList } from "../tree";
 import { type Doc, type Edit, type Repeat, rejectEdit, type Step } from "../types";
+import { whyLeft } from "./remove";
 
 export type Loop = { readonly foreach: string; readonly parallel?: number } | { readonly repeat: Repeat };
 
@@ -15,8 +17,10 @@ export function wrap(doc: Doc, ids: readonly string[], loop: Loop): Edit {
 		return rejectEdit(doc, "Only steps at the same level can be wrapped together.");
 	}
 	const entries = resolve(listOf(doc.steps, block) ?? []);
+	const left = onPathOutOf(entries, inside);
+	if (left) return rejectEdit(doc, whyLeft(left));
 	const needs = outsideNeeds(entries, inside);
-	if (needs.some((need) => [...upstream(entries, need)].some((id) => inside.has(id)))) {
+	if (needs.some((need) => [...upstream(entries, stepOf(need))].some((id) => inside.has(id)))) {
 		return rejectEdit(doc, "The steps between them must go into the block too.");
 	}
 	const id = freshId("foreach" in loop ? "each" : "repeat", new Set(idsOf(doc.steps)));
@@ -30,7 +34,7 @@ export function wrap(doc: Doc, ids: readonly string[], loop: Loop): Edit {
 
 function outsideNeeds(entries: readonly Entry[], inside: ReadonlySet<string>): string[] {
 	const own = entries.filter((entry) => inside.has(entry.step.id));
-	return [...new Set(own.flatMap((entry) => entry.needs))].filter((need) => !inside.has(need));
+	return [...new Set(own.flatMap((entry) => entry.needs))].filter((need) => !inside.has(stepOf(need)));
 }
 
 /** Replaces a group of entries with one, at the position of the first. */
