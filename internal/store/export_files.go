@@ -79,9 +79,6 @@ func exportBlob(ctx context.Context, blobs blob.Store, ref blob.Ref, buffer []by
 }
 
 // RecordedFilesPlace returns where the bytes of files are; empty if that is not recorded.
-func (s Files) RecordedFilesPlace(ctx context.Context) (place string, err error) {
-	err = s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT place FROM files_place WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&place) })
-	})
-	return place, err
+func (s Files) RecordedFilesPlace(ctx context.Context) (string, error) {
+	return readValue[string](ctx, s.db, `SELECT place FROM files_place WHERE id = 1`)
 }

@@ -13,20 +13,18 @@ import (
 
 // CancelRun implements run.Store.
 func (s Runs) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, error) {
-	cancelled := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (cancelled bool, err error) {
 		found, err := database.One(tx, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2 AND r.status = 'running'`,
 			[]any{cancel.RunID, cancel.WorkspaceID}, scanRun)
 		if cancelled = found != nil; err != nil || !cancelled {
-			return err
+			return cancelled, err
 		}
 		if err := lockParentAndSlots(tx, found.Run); err != nil {
-			return err
+			return cancelled, err
 		}
 		cancelled, err = cancelRun(tx, *found, cancel.At)
-		return err
+		return cancelled, err
 	})
-	return cancelled, err
 }
 
 // cancelRun cancels a running run. It returns false if the run has already ended.

@@ -44,10 +44,9 @@ type Backlog struct {
 
 // Backlog reads the backlog over all workspaces.
 func (s Runs) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
-	var b Backlog
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (b Backlog, err error) {
 		if b.Ready, err = runqueue.DueSince(c, now); err != nil {
-			return err
+			return b, err
 		}
 		for _, q := range []struct {
 			statement string
@@ -61,10 +60,9 @@ func (s Runs) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 			{`SELECT created_at FROM deliveries WHERE seq = (SELECT min(seq + 0) FROM deliveries WHERE next_at IS NOT NULL)`, nil, &b.Undelivered},
 		} {
 			if err := c.Query(q.statement, q.args, func(r database.Row) error { return r.Scan(q.into) }); err != nil {
-				return err
+				return b, err
 			}
 		}
-		return nil
+		return b, nil
 	})
-	return b, err
 }

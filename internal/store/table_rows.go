@@ -245,37 +245,27 @@ func (s Tables) ImportRows(ctx context.Context, scope table.Scope, op table.Impo
 }
 
 // inTransaction performs an operation in a transaction of its own.
-func inTransaction[S, Op, Result any](ctx context.Context, db *DB, scope S, op Op, perform func(*transaction, S, Op) (Result, error)) (result Result, err error) {
-	err = db.write(ctx, func(tx *transaction) (err error) {
-		result, err = perform(tx, scope, op)
-		return err
-	})
-	if err != nil {
-		var none Result
-		return none, err
-	}
-	return result, nil
+func inTransaction[S, Op, Result any](ctx context.Context, db *DB, scope S, op Op, perform func(*transaction, S, Op) (Result, error)) (Result, error) {
+	return transact(ctx, db, func(tx *transaction) (Result, error) { return perform(tx, scope, op) })
 }
 
 // GetRow implements table.Store.
-func (s Tables) GetRow(ctx context.Context, scope table.Scope, op table.Get) (found *table.Row, err error) {
+func (s Tables) GetRow(ctx context.Context, scope table.Scope, op table.Get) (*table.Row, error) {
 	if err := op.Check(); err != nil {
 		return nil, err
 	}
-	err = s.db.read(ctx, func(c database.Conn) error {
-		found = nil
+	return view(ctx, s.db, func(c database.Conn) (found *table.Row, err error) {
 		t, err := readTable(c, scope)
 		if err != nil {
-			return err
+			return found, err
 		}
 		rows, err := selectRows(c, t, op.Selector)
 		if err == nil && len(rows) > 0 {
 			row := t.Row(rows[0].Record)
 			found = &row
 		}
-		return err
+		return found, err
 	})
-	return found, err
 }
 
 // readTable reads the table of an operation that changes nothing.

@@ -205,54 +205,29 @@ func knownTrigger(parameter int) string {
 
 // Triggers implements trigger.Store.
 func (s Triggers) Triggers(ctx context.Context, workspaceID, workflowID string) ([]trigger.Trigger, error) {
-	var found []trigger.Trigger
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, triggerRows.scan)
-		return err
-	})
-	return found, err
+	return readList(ctx, s.db, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, triggerRows.scan)
 }
 
 // TriggerByToken implements trigger.Store.
 func (s Triggers) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigger, error) {
-	var found *trigger.Trigger
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, triggerRows.scan)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, triggerRows.scan)
 }
 
 // DueTriggers implements trigger.Store.
 func (s Triggers) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
-	var due []trigger.Trigger
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 AND `+knownTrigger(3)+` ORDER BY t.next_at LIMIT $4`,
-			[]any{kind, now, release.Known(), limit}, triggerRows.scan)
-		return err
-	})
-	return due, err
+	return readList(ctx, s.db, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 AND `+knownTrigger(3)+` ORDER BY t.next_at LIMIT $4`,
+		[]any{kind, now, release.Known(), limit}, triggerRows.scan)
 }
 
 // NextTrigger implements trigger.Store.
 func (s Triggers) NextTrigger(ctx context.Context, kind string) (*time.Time, error) {
-	var next *time.Time
-	err := s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT t.next_at FROM triggers t WHERE t.type = $1 AND t.next_at IS NOT NULL AND `+knownTrigger(2)+` ORDER BY t.next_at LIMIT 1`,
-			[]any{kind, release.Known()}, func(r database.Row) error { return r.Scan(&next) })
-	})
-	return next, err
+	return readValue[*time.Time](ctx, s.db, `SELECT t.next_at FROM triggers t WHERE t.type = $1 AND t.next_at IS NOT NULL AND `+knownTrigger(2)+` ORDER BY t.next_at LIMIT 1`,
+		kind, release.Known())
 }
 
 // MoveTrigger implements trigger.Store.
 func (s Triggers) MoveTrigger(ctx context.Context, m trigger.Move) (bool, error) {
-	moved := false
-	err := s.db.write(ctx, func(tx *transaction) error {
-		var err error
-		moved, err = moveTrigger(tx, m)
-		return err
-	})
-	return moved, err
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) { return moveTrigger(tx, m) })
 }
 
 func moveTrigger(tx *transaction, m trigger.Move) (bool, error) {

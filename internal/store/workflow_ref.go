@@ -61,17 +61,12 @@ func (s Runs) CachedWorkflowRef(ctx context.Context, workspaceID, workflowID str
 
 // WorkflowRef implements run.Store.
 func (s Runs) WorkflowRef(ctx context.Context, workspaceID, workflowID string) (*run.WorkflowRef, error) {
-	var ref *run.WorkflowRef
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		ref, err = database.One(c, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
-			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{workflowID, workspaceID},
-			func(r database.Row) (h run.WorkflowRef, err error) {
-				err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision, (*string)(&h.Plan))
-				return h, err
-			})
-		return err
-	})
-	return ref, err
+	return readOne(ctx, s.db, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
+		WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{workflowID, workspaceID},
+		func(r database.Row) (h run.WorkflowRef, err error) {
+			err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision, (*string)(&h.Plan))
+			return h, err
+		})
 }
 
 // refUnchanged finds the workflow of a run if it and its workspace's plan have
