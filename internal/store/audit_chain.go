@@ -42,7 +42,6 @@ func chunkBy[T any](items []T, key func(T) string) func(yield func([]T) bool) {
 	}
 }
 
-// appendAudit appends records to the chain of a workspace.
 func appendAudit(tx *transaction, workspaceID string, records []audit.Record) error {
 	chain, err := advanceChain(tx, workspaceID, len(records))
 	if err != nil {

@@ -114,10 +114,8 @@ func (m *mapping[T]) columns(prefix string) string {
 	return prefix + strings.Join(m.names, ", "+prefix)
 }
 
-// selects returns the beginning of a statement that reads rows.
 func (m *mapping[T]) selects() string { return `SELECT ` + m.columns("") + ` FROM ` + m.Name + ` ` }
 
-// scan reads a row of the columns.
 func (m *mapping[T]) scan(r database.Row) (v T, err error) {
 	err = m.scanInto(r, &v)
 	return v, err
@@ -168,7 +166,6 @@ func (m *mapping[T]) destinations(v *T) (into []any, convert func() error) {
 // args returns the values of the columns, in the order of insert.
 func (m *mapping[T]) args(v T) ([]any, error) { return m.values(v, m.names...) }
 
-// values returns the values of some columns.
 func (m *mapping[T]) values(v T, columns ...string) ([]any, error) {
 	fields := m.fields(&v)
 	args, at := make([]any, len(columns)), 0

@@ -94,7 +94,6 @@ func awaitsConnections(names []string) []any {
 	return out
 }
 
-// lockConnection returns the lock of a connection.
 func lockConnection(workspaceID, name string, shared bool) database.Lock {
 	return database.Lock{Kind: database.LockConnection, Key: workspaceID + "/" + name, Shared: shared}
 }

@@ -43,8 +43,8 @@ func scanSealedConnection(r database.Row) (sealed connection.Sealed, err error) 
 	return sealed, err
 }
 
-// maxAccountID is the maximum length of the name of an account at a service. One that is
-// longer has no calls.
+// maxAccountID is the maximum length of the name of an account at a service. One that is longer has
+// no calls.
 const maxAccountID = 255
 
 // accountID returns the account that the service has told, by which its calls are handed
@@ -219,7 +219,7 @@ func (s Connections) DeleteConnection(ctx context.Context, workspaceID, id strin
 	return deleted, users, err
 }
 
-// wakeBatch is how many runs WakeSteps wakes in one transaction.
+// wakeBatch is how many runs one transaction wakes: it keeps their rows locked until it commits.
 const wakeBatch = 100
 
 // WakeSteps implements connection.Store.

@@ -142,7 +142,6 @@ func (t *tableTx) change(c table.Change) (table.Table, error) {
 	return next, nil
 }
 
-// rewrite converts every row and builds new indexes.
 func (t *tableTx) rewrite(c table.Change) error {
 	var reindex []table.Column
 	if c.Reindex != nil {

@@ -82,7 +82,6 @@ func (s Webhooks) ReportDelivery(ctx context.Context, r webhook.Report) error {
 // errReported means that the attempt was already counted, or no longer counts.
 var errReported = errors.New("the attempt was already reported")
 
-// reportAttempt writes the result of an attempt.
 func reportAttempt(tx *transaction, r webhook.Report, ended time.Time) error {
 	var finishedAt any
 	if r.Status != webhook.Pending {
@@ -116,7 +115,6 @@ func reachesFailureLimit(tx *transaction, r webhook.Report, ended time.Time) (bo
 	return true, tx.Lock(database.WorkspaceLock(r.OutgoingDelivery.WorkspaceID))
 }
 
-// disableFailing disables a webhook that keeps failing.
 func disableFailing(tx *transaction, r webhook.Report, at time.Time) error {
 	id, reason := r.OutgoingDelivery.WebhookID, cmp.Or(r.Disable, r.FailingReason)
 	tx.queue.SubscribersChanged(r.OutgoingDelivery.WorkspaceID)
@@ -131,7 +129,6 @@ func disableFailing(tx *transaction, r webhook.Report, at time.Time) error {
 	return insertAudit(tx, r.Entry)
 }
 
-// dropDeliveries drops the pending deliveries of a webhook.
 func dropDeliveries(tx *transaction, webhookID string, at time.Time) error {
 	return tx.Do(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
 }

@@ -31,7 +31,9 @@ var eventsTable = Table{
 // for every webhook that subscribes to them at the time of the commit.
 func (tx *transaction) addEvents(events ...event.Event) { tx.events = append(tx.events, events...) }
 
-// finalize writes what the transaction has collected.
+// finalize writes what the transaction has collected, in the order in which all transactions lock:
+// workspaces for their load and their events, then the chains of audit entries, which stay locked
+// until the commit. In another order, two transactions could wait for each other.
 func finalize(ctx context.Context, tx *transaction) error {
 	if err := tx.queue.Settle(); err != nil {
 		return err
@@ -83,7 +85,6 @@ func insertEvent(tx *transaction, e event.Event, sample bool) error {
 		e.ID, e.WorkspaceID, string(e.Type), e.WorkflowID, database.OrNil(e.RunID), e.At, e.Depth, sample, e.Body)
 }
 
-// insertDelivery queues an event for delivery to a webhook.
 func insertDelivery(tx *transaction, id, webhookID string, e event.Event, at time.Time) error {
 	tx.AfterCommit(tx.db.notify.Deliverable)
 	return tx.Do(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)

@@ -112,7 +112,6 @@ func newRowBuffer(t Table) *rowBuffer {
 	return r
 }
 
-// scan reads a row into the buffer.
 func (r *rowBuffer) scan(row database.Row) error {
 	for i, column := range r.columns {
 		switch column.Kind {
@@ -158,7 +157,6 @@ func deref(dest any) any {
 	return nil
 }
 
-// key returns the primary key of the row.
 func (r *rowBuffer) key() []any {
 	var key []any
 	for _, i := range r.keyColumns {

@@ -89,7 +89,6 @@ func (s Files) ReplaceFiles(ctx context.Context, workspaceID string, holder file
 	return s.db.write(ctx, func(tx *transaction) error { return replaceFiles(tx, workspaceID, holder, ids, now) })
 }
 
-// fileRef is a reference to a file.
 type fileRef struct{ holder, file string }
 
 func scanFileRef(r database.Row) (ref fileRef, err error) {

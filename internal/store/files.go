@@ -231,7 +231,6 @@ func addFiles(tx *transaction, owner string, files, bytes int64) error {
 		ON CONFLICT (owner) DO UPDATE SET files = file_usage.files + excluded.files, bytes = file_usage.bytes + excluded.bytes`, owner, files, bytes)
 }
 
-// currentFiles reads how much a workspace stores.
 func currentFiles(c database.Conn, workspaceID string, into *usage.Current) error {
 	have, err := fileUsage(c, workspaceID)
 	into.Files, into.StoredFileBytes = have.Files, have.Bytes+have.Uploading

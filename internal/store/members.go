@@ -35,7 +35,6 @@ func insertMember(tx *transaction, workspaceID, userID string, role account.Role
 	return tx.Do(`INSERT INTO members (workspace_id, user_id, role, joined_at) VALUES ($1, $2, $3, $4)`, workspaceID, userID, string(role), at)
 }
 
-// isMember reports whether a user is a member of a workspace.
 func isMember(c database.Conn, workspaceID, userID string) (bool, error) {
 	n, err := database.Number(c, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
 	return n == 1, err

@@ -208,8 +208,8 @@ func (s Runs) RoundSteps(ctx context.Context, workspaceID, runID, block string) 
 	})
 }
 
-// pathsAtOnce is the number of steps that one statement reads: databases limit
-// the number of parameters, and many are slow to bind.
+// pathsAtOnce is the number of steps that one statement reads, because databases limit the number
+// of parameters, and many are slow to bind.
 const pathsAtOnce = 100
 
 // StepsAt implements run.Store.

@@ -103,7 +103,6 @@ func openKey(tx *transaction, scope state.Scope, name string) (*keyTx, error) {
 	return k, nil
 }
 
-// setKey performs a Set in a transaction.
 func setKey(tx *transaction, scope state.Scope, op state.Set) (state.Stored, error) {
 	k, err := openKey(tx, scope, op.Name)
 	if err != nil {
@@ -120,7 +119,6 @@ func setKey(tx *transaction, scope state.Scope, op state.Set) (state.Stored, err
 	return k.put(state.Key{Name: op.Name, Value: op.Value, Files: op.Files, ExpiresAt: op.Expires})
 }
 
-// incrementKey performs an Increment in a transaction.
 func incrementKey(tx *transaction, scope state.Scope, op state.Increment) (state.Stored, error) {
 	k, err := openKey(tx, scope, op.Name)
 	if err != nil {
@@ -191,7 +189,6 @@ func (k *keyTx) makeRoom(growth stateUsage) error {
 	return nil
 }
 
-// deleteKey deletes a key in a transaction.
 func deleteKey(tx *transaction, scope state.Scope, name string) (bool, error) {
 	k, err := openKey(tx, scope, name)
 	if err != nil || k.row == nil {
@@ -204,7 +201,6 @@ func deleteKey(tx *transaction, scope state.Scope, name string) (bool, error) {
 	return k.live != nil, removeKeys(tx, scope.WorkspaceID, old, scope.At)
 }
 
-// oldKey is a key that is about to be removed.
 type oldKey struct {
 	workspace, workflow, name string
 	size                      int

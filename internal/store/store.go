@@ -57,7 +57,6 @@ func New(driver database.Driver, notify Notify) *DB {
 	return db
 }
 
-// open creates the stores.
 func (db *DB) open() {
 	var (
 		auditLog    = auditWriter{db}
@@ -136,7 +135,6 @@ func (db *DB) ReadQueue(ctx context.Context, fn func(database.Conn) error) error
 	return db.read(ctx, fn)
 }
 
-// write runs fn in a transaction.
 func (db *DB) write(ctx context.Context, fn func(*transaction) error) error {
 	if db.tx != nil {
 		return fn(db.tx)

@@ -30,7 +30,6 @@ func selectRows(c database.Conn, t table.Table, s table.Selector) ([]stored, err
 	return found, err
 }
 
-// one returns the row that a selector names.
 func (t *tableTx) one(s table.Selector) (stored, error) {
 	found, err := selectRows(t.tx, t.table, s)
 	if err != nil {
@@ -42,7 +41,6 @@ func (t *tableTx) one(s table.Selector) (stored, error) {
 	return found[0], nil
 }
 
-// insertRow performs an Insert in a transaction.
 func insertRow(tx *transaction, scope table.Scope, op table.Insert) (table.Row, error) {
 	t, err := openTable(tx, scope)
 	if err != nil {
@@ -56,7 +54,6 @@ func insertRow(tx *transaction, scope table.Scope, op table.Insert) (table.Row, 
 	return t.table.Row(next), err
 }
 
-// upsertRow performs an Upsert in a transaction.
 func upsertRow(tx *transaction, scope table.Scope, op table.Upsert) (table.Upserted, error) {
 	t, err := openTable(tx, scope)
 	if err != nil {
@@ -99,7 +96,6 @@ func (t *tableTx) upserts(rows []table.ImportRow) ([]rowChange, error) {
 	return changes, nil
 }
 
-// updateRows performs an Update in a transaction.
 func updateRows(tx *transaction, scope table.Scope, op table.Update) ([]table.Row, error) {
 	if err := op.Check(); err != nil {
 		return nil, err
@@ -130,7 +126,6 @@ func updateRows(tx *transaction, scope table.Scope, op table.Update) ([]table.Ro
 	return rows, nil
 }
 
-// deleteRows performs a Delete in a transaction.
 func deleteRows(tx *transaction, scope table.Scope, op table.Delete) (int, error) {
 	if err := op.Check(); err != nil {
 		return 0, err
@@ -164,7 +159,6 @@ func deleteRows(tx *transaction, scope table.Scope, op table.Delete) (int, error
 	return len(found), t.count()
 }
 
-// incrementRow performs an Increment in a transaction.
 func incrementRow(tx *transaction, scope table.Scope, op table.Increment) (table.Row, error) {
 	if err := op.Check(); err != nil {
 		return table.Row{}, err
@@ -185,7 +179,6 @@ func incrementRow(tx *transaction, scope table.Scope, op table.Increment) (table
 	return t.table.Row(next), err
 }
 
-// importTableRows performs an Import in a transaction.
 func importTableRows(tx *transaction, scope table.Scope, op table.Import) (done table.Imported, err error) {
 	t, err := openTable(tx, scope)
 	if err != nil {

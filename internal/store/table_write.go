@@ -120,7 +120,6 @@ func (t *tableTx) check(changes []rowChange) error {
 	return nil
 }
 
-// taken returns the error for a key that another row has.
 func (t *tableTx) taken(r table.Record) error {
 	key := t.table.KeyColumn()
 	return fault.New(fault.RowExists, "the table %s already has a row with the key %s", t.table.Name, r.Cells[key.ID]).
@@ -162,7 +161,6 @@ func (t *tableTx) byKeys(keys []string) (map[string]stored, error) {
 	return found, nil
 }
 
-// apply checks the changes and writes them.
 func (t *tableTx) apply(changes []rowChange) error {
 	if err := t.check(changes); err != nil {
 		return err
@@ -210,7 +208,6 @@ func indexedColumns(t table.Table, ids []string) []table.Column {
 	})
 }
 
-// index adds a row to the indexes of columns.
 func (t *tableTx) index(columns []table.Column, r table.Record) error {
 	for _, c := range columns {
 		if err := t.tx.Do(`INSERT INTO table_index (table_id, column_id, value, row_id, workspace_id) VALUES ($1, $2, $3, $4, $5)`,
@@ -221,7 +218,6 @@ func (t *tableTx) index(columns []table.Column, r table.Record) error {
 	return nil
 }
 
-// unindex removes a row from the indexes of columns.
 func (t *tableTx) unindex(columns []table.Column, r table.Record) error {
 	for _, c := range columns {
 		if err := t.tx.Do(`DELETE FROM table_index WHERE table_id = $1 AND column_id = $2 AND value = $3 AND row_id = $4 AND workspace_id = $5`,
@@ -232,7 +228,6 @@ func (t *tableTx) unindex(columns []table.Column, r table.Record) error {
 	return nil
 }
 
-// reindex moves a changed row in the indexes.
 func (t *tableTx) reindex(old stored, next table.Record) error {
 	moved := slices.DeleteFunc(indexedColumns(t.table, nil), func(c table.Column) bool { return c.SortKey(old.Record) == c.SortKey(next) })
 	if err := t.unindex(moved, old.Record); err != nil {
@@ -241,7 +236,6 @@ func (t *tableTx) reindex(old stored, next table.Record) error {
 	return t.index(moved, next)
 }
 
-// count writes by how much the table has grown.
 func (t *tableTx) count() error {
 	if t.grown == (stateUsage{}) {
 		return nil

@@ -73,7 +73,6 @@ func updateTriggers(tx *transaction, w workflow.Workflow, armed []workflow.Armed
 // triggerTables are the tables with rows of triggers, beside their recorded calls.
 var triggerTables = []string{"triggers", "pending_triggers", "trigger_keys"}
 
-// deleteTriggerRows deletes rows of triggers.
 func deleteTriggerRows(tx *transaction, where string, args ...any) error {
 	for _, table := range triggerTables {
 		if err := tx.Do(`DELETE FROM `+table+` `+where, args...); err != nil {
@@ -93,7 +92,6 @@ func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) 
 	return deleteTriggerRows(tx, `WHERE workflow_id = $1 AND trigger_id = $2`, workflowID, t.ID)
 }
 
-// deleteTriggers deletes all rows of a workflow's triggers.
 func deleteTriggers(tx *transaction, w workflow.Workflow) error {
 	before, err := subscriptionsOf(tx, w.ID)
 	if err != nil {

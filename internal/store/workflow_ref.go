@@ -20,7 +20,8 @@ type workflowRefs struct {
 
 type refKey struct{ workspaceID, workflowID string }
 
-// maxWorkflowRefs bounds how many workflows are cached.
+// maxWorkflowRefs bounds the memory of the cache. A full one is emptied: what is missing is read
+// again.
 const maxWorkflowRefs = 10_000
 
 func (c *workflowRefs) get(key refKey) (run.WorkflowRef, bool) {
@@ -87,7 +88,6 @@ func expectRef(tx *transaction, start run.Start) error {
 	return tx.Expect(`SELECT w.id `+refUnchanged, refArgs(start)...)
 }
 
-// sameRef reports whether the workflow of a run is unchanged.
 func sameRef(tx *transaction, start run.Start) (bool, error) {
 	if err := lockRef(tx, start); err != nil {
 		return false, err

@@ -204,7 +204,6 @@ func (s Workflows) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at t
 	})
 }
 
-// deleteWebhooks deletes the webhooks bound to a workflow.
 func deleteWebhooks(tx *transaction, w workflow.Workflow, at time.Time) error {
 	if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
 		return err

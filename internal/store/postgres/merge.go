@@ -160,7 +160,6 @@ func newInsertTemplate(head, columns, row, tail, conflict string) *insertTemplat
 	return f
 }
 
-// splitList splits a list at its commas.
 func splitList(text string) []string {
 	parts := strings.Split(text, `,`)
 	for i, part := range parts {

@@ -22,7 +22,8 @@ const versionTable = "schema_versions"
 // use. Their statements fail after it, also those that renew their leases.
 const lastRename = 15
 
-// migrationLock is the advisory lock that nodes hold while they migrate.
+// migrationLock is the advisory lock that nodes hold while they migrate. The number must never
+// change: nodes of two releases would migrate at the same time.
 const migrationLock = 7_316_402_118
 
 // Migrate brings our schema up to date, and then calls jobs to migrate that of the

@@ -42,7 +42,6 @@ type Options struct {
 // DefaultTimeout is the default limit on the time of a transaction.
 const DefaultTimeout = 10 * time.Second
 
-// limits are the limits on time of a database.
 type limits struct {
 	// transaction bounds a transaction from its first statement to its end, and
 	// statement each of its statements.

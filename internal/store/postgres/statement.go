@@ -222,7 +222,6 @@ func toArg(arg any) any {
 	return arg
 }
 
-// each calls fn with each row of the statement.
 func (s *statement) each(conn *pgx.Conn, fn func(database.Row) error) error {
 	result := s.result
 	if s.sentAs != nil {

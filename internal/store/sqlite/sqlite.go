@@ -167,7 +167,6 @@ func (db *DB) WriteRun(ctx context.Context, _ string, fn func(database.Conn) err
 	return db.writer.write(ctx, fn)
 }
 
-// opener opens a connection.
 type opener func() (*sqlite.Conn, error)
 
 // openers returns how to open the connections that write and those that read.

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// queueLength bounds how many writes are queued; callers beyond it block.
+	// queueLength bounds how many writes are queued. Callers beyond it block, so that a slow disk
+	// slows its clients down instead of filling the memory.
 	queueLength = 4096
 	// maxGroup bounds how many writes share a transaction, and so how long the
 	// first of them waits for its result.
