@@ -104,7 +104,6 @@ func (c *Cluster) AdmitThrottled(ctx context.Context, workspaceID string) (bool,
 	return more && err == nil, err
 }
 
-// admitOne gives a throttled run a slot.
 func (c *Cluster) admitOne(tx *clusterTransaction, wake run.Wake, inUse int) error {
 	if wake.Isolated() || wake.Level > release.Known() || !c.Reserve(wake) {
 		tx.jobs = append(tx.jobs, run.Job{Wake: wake, InFlight: inUse})

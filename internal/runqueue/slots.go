@@ -46,7 +46,6 @@ func (t *clusterTransaction) free(workspaceID string, slot, throttled bool) {
 	}
 }
 
-// writeLoads writes the changed loads of all workspaces.
 func (t *clusterTransaction) writeLoads() error {
 	for _, workspaceID := range slices.Sorted(maps.Keys(t.loads)) {
 		if err := t.writeLoad(workspaceID); err != nil {

@@ -137,7 +137,6 @@ func (k *Keeper) watchExpired(ctx context.Context) {
 	}
 }
 
-// recover takes over the runs of expired nodes.
 func (k *Keeper) recover(ctx context.Context) {
 	expired, err := withTimeout(ctx, k.registry.Expired)
 	if err != nil {

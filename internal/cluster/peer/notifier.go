@@ -266,7 +266,6 @@ func (n *Notifier) listenOnce(ctx context.Context) error {
 	}
 }
 
-// ping checks that a connection is alive.
 func (n *Notifier) ping(ctx context.Context, conn *pgx.Conn) error {
 	timeoutCtx, cancel := context.WithTimeout(ctx, n.Timeout)
 	defer cancel()

@@ -48,7 +48,6 @@ func (d *Dispatcher) Resume(w run.Wake) {
 	d.queue(w)
 }
 
-// queue queues a run for Next.
 func (d *Dispatcher) queue(w run.Wake) {
 	if w.Isolated() {
 		d.isolated++
@@ -91,7 +90,6 @@ func (d *Dispatcher) Done(w run.Wake) {
 	pubsub.Signal(d.capacityFreed)
 }
 
-// used returns the number of slots of this node that are used or reserved.
 func (d *Dispatcher) used() int { return d.inFlight + len(d.ready) + len(d.reserved) }
 
 // isolatedRuns returns how many of these slots are for isolated runs.

@@ -67,7 +67,6 @@ func (d *Dispatcher) startClient(ctx, client context.Context) error {
 	}
 }
 
-// runTimers claims runs when their timers fire.
 func (d *Dispatcher) runTimers(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -86,7 +86,6 @@ func (d *Dispatcher) claim(ctx context.Context, wake run.Wake, complete func(con
 	return nil
 }
 
-// waitForCapacity waits for a free slot and reserves it for a run.
 func (d *Dispatcher) waitForCapacity(ctx context.Context, runID string, isolated bool) bool {
 	timer := time.NewTimer(capacityWait)
 	defer timer.Stop()
