@@ -26,7 +26,6 @@ type compound struct {
 	tests      []elementTest
 }
 
-// elementTest is a condition on an element.
 type elementTest struct {
 	kind  byte   // '[' for an attribute, ':' for a position, '!' for :not
 	name  string // of the attribute
@@ -39,14 +38,12 @@ type elementTest struct {
 	not            []compound
 }
 
-// selectorParser reads a selector.
 type selectorParser struct {
 	rest  string
 	count int
 	typed bool
 }
 
-// compileSelector compiles CSS selectors.
 func compileSelector(text string) (*selector, error) {
 	if len(text) > maxSelector {
 		return nil, failf("the selector is longer than %d bytes", maxSelector)
@@ -204,7 +201,6 @@ func (p *selectorParser) attribute() (elementTest, error) {
 	return t, nil
 }
 
-// pseudo reads a pseudo-class.
 func (p *selectorParser) pseudo() (elementTest, error) {
 	p.rest = p.rest[1:]
 	name, _ := p.name()

@@ -72,7 +72,6 @@ func (p *dateParser) complete() bool {
 	return t.Month() == c.month && t.Day() == c.day && c.hour <= 23 && c.minute <= 59 && c.sec <= 59
 }
 
-// take reads the text of one part of the layout.
 func (p *dateParser) take(part layoutPart) bool {
 	if !part.literal {
 		if known, ok := p.takeDate(part.text); known {

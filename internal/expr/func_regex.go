@@ -150,7 +150,6 @@ type replacementPart struct {
 	group int
 }
 
-// replacement parses the replacement of regexReplace.
 func (r *regex) replacement(m *evaluation, with string) ([]replacementPart, error) {
 	if err := m.write(len(with)); err != nil {
 		return nil, err

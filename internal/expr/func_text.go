@@ -103,7 +103,6 @@ func hasSuffix(m *evaluation, a args) (any, error) {
 	return strings.HasSuffix(s[0], s[1]), or(err, m.read(len(s[1])))
 }
 
-// or returns the first error.
 func or(first, second error) error {
 	if first != nil {
 		return first

@@ -26,7 +26,6 @@ type htmlDocument struct {
 	top      int // number of elements without a parent
 }
 
-// htmlElement is an element.
 type htmlElement struct {
 	tag        string
 	attributes []htmlAttribute // the first one of a name counts
@@ -40,7 +39,6 @@ type htmlElement struct {
 
 type htmlAttribute struct{ name, value string }
 
-// attribute returns the value of an attribute.
 func (e *htmlElement) attribute(name string) (string, bool) {
 	for _, a := range e.attributes {
 		if a.name == name {
@@ -115,7 +113,6 @@ func (p *htmlParser) take(kind html.TokenType, z *html.Tokenizer, begin int) err
 	return nil
 }
 
-// start opens an element.
 func (p *htmlParser) start(selfClosing bool, z *html.Tokenizer, begin int) error {
 	name, more := z.TagName()
 	tag := atom.String(name)

@@ -123,7 +123,6 @@ func (m *parserError) openBracket() *lexer.Token {
 	return open[len(open)-1]
 }
 
-// operatorHints has hints for operators of other languages.
 var operatorHints = map[string]string{
 	"=":  "; to compare, write ==",
 	"&":  "; write && or and",

@@ -21,7 +21,6 @@ type part struct {
 // error in s. If not, s evaluates to itself.
 func HasExpression(s string) bool { return strings.Contains(s, opening) }
 
-// scan splits a string into text and expressions.
 func scan(s string, origin position) ([]part, *Error) {
 	if len(s) > maxTemplate {
 		return nil, located(invalidf(-1, "a string with expressions may have at most %d bytes", maxTemplate), excerpt(s), origin)
