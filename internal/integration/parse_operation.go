@@ -90,7 +90,6 @@ func (p *parser) calls(pointer, requestAt string, request *manifestCall, do []ma
 	return out
 }
 
-// checkCallID checks the id of a call.
 func (p *parser) checkCallID(pointer string, c *manifestCall, single bool, earlier []string) {
 	switch {
 	case single && (c.ID != "" || c.If != ""):

@@ -7,7 +7,6 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// triggers compiles the triggers, given the operations and the hooks.
 func (p *parser) triggers(m *manifest, operations []Operation, hooks []Hook) []Trigger {
 	var out []Trigger
 	for _, t := range m.Triggers {

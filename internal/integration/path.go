@@ -75,7 +75,6 @@ func segments(value any) (string, error) {
 	return strings.Join(out, "/"), nil
 }
 
-// path compiles the path of a call.
 func (p *parser) path(pointer, source string, scope *expr.Scope) Path {
 	out := Path{source: source}
 	for rest := source; rest != ""; {

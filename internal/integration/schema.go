@@ -167,7 +167,6 @@ func authType() typeschema.Type {
 	}
 }
 
-// testMembers returns the members that the test of a connection can have.
 func testMembers() []string {
 	other := operationMembers(&manifestCall{})
 	var out []string
@@ -180,7 +179,6 @@ func testMembers() []string {
 	return out
 }
 
-// requiredText returns text that must not be empty.
 func requiredText(description string) node {
 	out := node{"type": "string", "pattern": `\S`}
 	if description != "" {
@@ -202,5 +200,4 @@ func withDefault(value any, schema node) node {
 	return schema
 }
 
-// names restricts the names of members.
 func names(pattern *regexp.Regexp) node { return node{"pattern": pattern.String()} }

@@ -19,7 +19,6 @@ type chunk struct {
 	data *expr.File
 }
 
-// values returns what a manifest can read of a chunk.
 func (c *chunk) values() any {
 	if c == nil {
 		return nil

@@ -89,7 +89,6 @@ func (a *Actions) listTrigger(name string) (*integration.Integration, listOwner,
 	return nil, listOwner{}, fault.Field("/trigger", "there is no trigger %q%s", name, suggest.Hint(name, a.TriggerNames()))
 }
 
-// findInput returns the input at a path.
 func findInput(inputs []integration.Input, path string) (*integration.Input, error) {
 	var found *integration.Input
 	for name := range strings.SplitSeq(path, "/") {
@@ -148,7 +147,6 @@ func (o listOwner) titleOf(name string) string {
 	return o.inputs[at].Title
 }
 
-// hasExpression reports whether a value contains an expression.
 func hasExpression(value any) bool {
 	switch value := value.(type) {
 	case string:

@@ -45,7 +45,6 @@ type rule struct {
 	of string
 }
 
-// rules returns the rates of the operation.
 func (e *execution) rules() []rule {
 	var out []rule
 	for i, r := range e.service.Rates {

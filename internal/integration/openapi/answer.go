@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// addAnswer says how the body of the answer is read.
 func (b *builder) addAnswer() {
 	if b.operation.Method == http.MethodHead {
 		b.response = integration.ResponseNone

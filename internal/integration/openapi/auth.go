@@ -193,7 +193,6 @@ func (c *converter) addOAuth(r requirement, used names) {
 	}
 }
 
-// scopes returns the scopes that the operations require.
 func (c *converter) scopes(r requirement, flow *node) []string {
 	var known []string
 	for _, scope := range flow.get("scopes").members() {

@@ -84,7 +84,6 @@ func (d *Document) decode() error {
 	return err
 }
 
-// errorf returns an error about a value.
 func (d *Document) errorf(at *node, format string, args ...any) integration.Errors {
 	places := d.places([]string{at.pointer()})
 	return integration.Errors{{Line: places[0].Line, Column: places[0].Column, Pointer: shownPointer(at.pointer()), Message: fmt.Sprintf(format, args...)}}
@@ -200,7 +199,6 @@ func (d *Document) find(pointer string) *node {
 	return n
 }
 
-// at returns the member or element with a name.
 func (n *node) at(name string) *node {
 	if n.kind != kindList {
 		return n.get(name)

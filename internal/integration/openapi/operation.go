@@ -109,7 +109,6 @@ func (b *builder) manifest() object {
 	return out
 }
 
-// rank orders inputs in forms.
 func rank(in integration.Input) int {
 	switch {
 	case in.Required:

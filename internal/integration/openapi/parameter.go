@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// parameter is a parameter of an operation.
 type parameter struct {
 	at       *node
 	name     string

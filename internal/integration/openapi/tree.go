@@ -119,7 +119,6 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// list returns the elements of a list.
 func (n *node) list() []*node {
 	if n == nil || n.kind != kindList {
 		return nil
@@ -127,7 +126,6 @@ func (n *node) list() []*node {
 	return n.items
 }
 
-// members returns the members of an object.
 func (n *node) members() []*node {
 	if n == nil || n.kind != kindObject {
 		return nil
@@ -143,7 +141,6 @@ func (n *node) string() string {
 	return n.text
 }
 
-// isTrue reports whether the value is true.
 func (n *node) isTrue() bool { return n != nil && n.kind == kindBoolean && n.text != "" }
 
 // number returns a number, nil if it is something else.
@@ -158,7 +155,6 @@ func (n *node) number() *float64 {
 	return &value
 }
 
-// pointer returns the JSON pointer of the value.
 func (n *node) pointer() string {
 	if n == nil || n.parent == nil {
 		return ""

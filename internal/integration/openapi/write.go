@@ -79,7 +79,6 @@ func (o object) encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// inputObject returns an input as a manifest has it.
 func inputObject(in *integration.Input) object {
 	out := object{{"type", in.Type}}
 	out.set("title", in.Title)
@@ -145,7 +144,6 @@ func (c *converter) write() ([]byte, error) {
 	return text, nil
 }
 
-// docs returns the URL of the documentation of the service.
 func (c *converter) docs() string {
 	root := c.document.root
 	for _, at := range []*node{
