@@ -125,7 +125,6 @@ func truncate(text string, n int) string {
 	return text
 }
 
-// actorFor returns the actor for a user in a workspace.
 func actorFor(u User, role Role, w auth.Workspace, requestID string) auth.Actor {
 	return auth.Actor{Workspace: w, Type: audit.ActorUser, ID: u.ID, Label: u.Name, Scopes: role.Scopes(), RequestID: requestID}
 }

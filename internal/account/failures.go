@@ -16,7 +16,7 @@ const (
 	// failureWindow, so that nobody can fill the audit log by guessing.
 	maxFailures   = 10
 	failureWindow = time.Hour
-	// maxPendingFailures bounds what waits to be written while the database is
+	// maxPendingFailures bounds the memory for failures that wait while the database is
 	// unavailable.
 	maxPendingFailures = 1000
 	// maxFailureWorkspaces bounds in how many workspaces a failure is recorded.

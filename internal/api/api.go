@@ -93,7 +93,6 @@ func New(services Services, options Options) *transport.Server {
 	}, options.Options, &routes)
 }
 
-// handlers has the handlers of each resource.
 type handlers struct {
 	actions         actions
 	auditLog        auditLog

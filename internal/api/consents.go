@@ -28,7 +28,6 @@ type consentBody struct {
 	RedirectURL  string `json:"redirect_url"`
 }
 
-// connect begins a connection that needs consent.
 func (h *consents) connect(ctx context.Context, in *newConnectionRequest) (*transport.Reply, error) {
 	wanted, err := in.wanted()
 	if err != nil {

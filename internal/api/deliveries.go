@@ -104,7 +104,6 @@ func (in *listDeliveriesRequest) filter() (webhook.Filter, error) {
 	return f, err
 }
 
-// joinNames joins a list with commas.
 func joinNames[T ~string](list []T) string {
 	out := make([]string, len(list))
 	for i, item := range list {

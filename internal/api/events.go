@@ -14,7 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// events serves the events of a workspace.
 type events struct {
 	events    *event.Service
 	workflows *workflow.Service
@@ -68,7 +67,6 @@ func unknownEvent(parameterName, name string) error {
 	return transport.Parameter(parameterName, "%q is not an event type%s", transport.Clean(name), suggest.Hint(name, known))
 }
 
-// eventBody is an event in a list.
 type eventBody struct {
 	ID         string          `json:"id"`
 	Event      event.Type      `json:"event"`

@@ -7,7 +7,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// health serves the health checks.
 type health struct {
 	readiness func(context.Context) error
 	warnings  func() []string // nil: there are none
@@ -24,7 +23,6 @@ type readinessBody struct {
 	Warnings []string `json:"warnings"`
 }
 
-// alive reports that the process is alive.
 func (h *health) alive(context.Context, *noInput) (*transport.Reply, error) {
 	return transport.OK(statusBody{"ok"}), nil
 }

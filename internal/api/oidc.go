@@ -54,7 +54,6 @@ type startOIDCRequest struct {
 	Next string `query:"next"`
 }
 
-// start redirects the browser to the provider.
 func (h *providerSignIns) start(ctx context.Context, in *startOIDCRequest) (*transport.Reply, error) {
 	if err := h.countAttempt(ctx); err != nil {
 		return nil, err

@@ -35,7 +35,6 @@ type replaceIntegrationRequest struct {
 	Manifest []byte `body:"text"`
 }
 
-// replacement is a new manifest of an integration.
 type replacement struct {
 	id    string
 	own   ownintegration.Own
@@ -47,7 +46,6 @@ func (h *integrations) prepareReplace(ctx context.Context, in *replaceIntegratio
 	return replacement{in.ID, own, etag.ParseMatch(in.IfMatch)}, err
 }
 
-// replace replaces the manifest of an integration of the workspace.
 func (h *integrations) replace(ctx context.Context, tx txn.Tx, r replacement) (*transport.Reply, error) {
 	own, err := h.integrations.In(tx).Replace(ctx, transport.Actor(ctx), r.id, r.own, r.match)
 	if err != nil {

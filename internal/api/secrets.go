@@ -21,12 +21,10 @@ type values[T, V any] struct {
 	cursors *paging.Codec
 }
 
-// secrets serves secrets.
 type secrets struct {
 	values[secret.Secret, string]
 }
 
-// variables serves variables.
 type variables struct {
 	values[secret.Variable, json.RawMessage]
 }

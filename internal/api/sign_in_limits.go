@@ -61,7 +61,6 @@ func (h *signInLimits) count(ctx context.Context, email string) error {
 	return transport.RateLimited("too many sign-in attempts: this e-mail address may be tried %d times per minute from all IP addresses together", state)
 }
 
-// hasSessionIn reports whether a user has a session in a network.
 func (h *signInLimits) hasSessionIn(ctx context.Context, email, from string) (bool, error) {
 	addresses, err := h.accounts.SessionAddresses(ctx, email)
 	if err != nil {

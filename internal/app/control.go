@@ -115,7 +115,6 @@ func runInServer(ctx context.Context, server *adminsocket.Client, args []string,
 	return errors.Join(err, printErr)
 }
 
-// retryEvery is the interval of retry.
 const retryEvery = 20 * time.Millisecond
 
 // retry calls do until it returns another error than the given one, or the time is

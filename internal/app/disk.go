@@ -127,7 +127,6 @@ func (d *disk) checkLog(now sqlite.Log) {
 	}
 }
 
-// warnings returns what restricts the service.
 func (d *disk) warnings() []warning {
 	var list []warning
 	switch {
@@ -142,7 +141,6 @@ func (d *disk) warnings() []warning {
 	return list
 }
 
-// messages returns the warnings as text.
 func (d *disk) messages() []string {
 	list := []string{}
 	for _, w := range d.warnings() {

@@ -17,6 +17,8 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
+// shutdownTimeout is how long requests in flight may take to finish, and then steps in flight.
+// Twice as much fits into the minute that docs/operations.md tells service managers to wait.
 const shutdownTimeout = 25 * time.Second
 
 // front is what clients reach: the listeners of the API and of the metrics.
@@ -35,7 +37,6 @@ type front struct {
 // metricsConns is how many connections one address may open to the metrics.
 const metricsConns = 32
 
-// listen opens the listeners.
 func (f *front) listen(ctx context.Context, sources ...telemetry.Source) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.config.Listen)
 	if err != nil {
@@ -65,7 +66,6 @@ func (f *front) listenForMetrics(ctx context.Context, sources ...telemetry.Sourc
 	return nil
 }
 
-// listeners returns the open listeners.
 func (f *front) listeners() []net.Listener {
 	var open []net.Listener
 	if f.listener != nil {
@@ -77,7 +77,6 @@ func (f *front) listeners() []net.Listener {
 	return open
 }
 
-// listenAddresses returns the addresses of the listeners.
 func (f *front) listenAddresses() []netip.AddrPort {
 	var at []netip.AddrPort
 	for _, listener := range f.listeners() {

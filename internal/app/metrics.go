@@ -24,7 +24,6 @@ func newRunCounts() *runCounts {
 	return &runCounts{ended: counter.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
 }
 
-// metricSources returns the functions that collect the metrics.
 func (s *Server) metricSources() []telemetry.Source {
 	return []telemetry.Source{s.collectNode, s.collectAPI, s.collectRuns, s.collectOutgoing, s.collectStore, s.collectFiles}
 }

@@ -69,7 +69,6 @@ func (r *restore) discard() error {
 	return errors.Join(os.RemoveAll(r.database+partialSuffix), os.RemoveAll(r.files+partialSuffix))
 }
 
-// prepare checks the source and copies it.
 func (r *restore) prepare(ctx context.Context, source string) error {
 	if err := r.discard(); err != nil { // of an interrupted restore
 		return err

@@ -169,7 +169,6 @@ func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
 // abortStart cleans up after a start that failed.
 func (s *Server) abortStart() error { return errors.Join(s.data.undoStart(), s.close()) }
 
-// assemble builds the services on the store.
 func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	st, v := s.data.store, s.data.vault
 	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
@@ -423,8 +422,8 @@ func (s *Server) ready(ctx context.Context) error {
 	return nil
 }
 
-// maxCommit is how long a commit or a read may take before the service is no longer
-// ready.
+// maxCommit is how long a commit or a read may take before the service is no longer ready: a flush
+// that hangs cannot be cancelled, so that only /readyz can keep requests away.
 const maxCommit = 5 * time.Second
 
 // storageStalled returns a function that reports whether the disk of the embedded

@@ -109,7 +109,6 @@ func fail(stderr io.Writer, err error) int {
 	return 1
 }
 
-// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {

@@ -172,7 +172,6 @@ func pathsOr(paths []string) []string {
 	return paths
 }
 
-// count returns a number of things.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -117,7 +117,6 @@ func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect 
 	return answer, true, err
 }
 
-// replay returns the response of an earlier record with the same key.
 func (s *Service) replay(ctx context.Context, earlier, record Record, req Request) (Response, error) {
 	if !earlier.isFor(req.Body, record.Fingerprint) {
 		return Response{}, fault.New(fault.IdempotencyKeyReused,

@@ -156,7 +156,6 @@ func hasBearer(r *http.Request) bool {
 	return strings.EqualFold(scheme, "Bearer")
 }
 
-// serve responds with a file.
 func (d *dashboard) serve(w http.ResponseWriter, r *http.Request, a *asset) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", dashboardPolicy)

@@ -65,7 +65,6 @@ func (s *Server) drain(body *bodyReader, r *http.Request) {
 	_, _ = io.CopyN(io.Discard, body.ReadCloser, drainBytes) // the response has been sent, whatever happens
 }
 
-// remains reports whether more of the body can be read.
 func (b *bodyReader) remains() bool { return b != nil && b.err == nil }
 
 // waitsForContinue reports whether the client sends its body only when asked to,

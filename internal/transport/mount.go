@@ -21,7 +21,6 @@ const (
 	sessionPrefix = "/ui"
 )
 
-// mountOf returns the mount of a path.
 func mountOf(path string) mount {
 	switch {
 	case strings.HasPrefix(path, keyPrefix):
@@ -41,7 +40,6 @@ func (m mount) prefixLocation(r *Reply) *Reply {
 	return r
 }
 
-// actorLogKey returns the log key for the id of the actor.
 func (m mount) actorLogKey() string {
 	if m == mountSession {
 		return "user_id"
