@@ -85,7 +85,6 @@ func (s *scanner) token() string {
 	return s.take(func(c byte) bool { return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0 })
 }
 
-// value reads a token or a quoted string.
 func (s *scanner) value() (string, bool) {
 	if !strings.HasPrefix(s.rest, `"`) {
 		// Some servers do not quote what they should: everything but what ends a value.

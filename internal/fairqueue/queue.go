@@ -36,7 +36,6 @@ type holder struct {
 	waiting list.List // of *ticket
 }
 
-// ticket is a request for a slot.
 type ticket struct {
 	holder  *holder
 	place   *list.Element // nil once it has a slot

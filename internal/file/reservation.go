@@ -12,7 +12,6 @@ type reservations struct {
 
 func newReservations() *reservations { return &reservations{bytes: map[string]int64{}} }
 
-// claim is what one file has reserved.
 type claim struct {
 	of      *reservations
 	owner   string
@@ -25,7 +24,6 @@ func (r *reservations) claim(owner string, allowed int64, over error) *claim {
 	return &claim{of: r, owner: owner, allowed: allowed, over: over}
 }
 
-// grow reserves more bytes.
 func (c *claim) grow(by int64) error {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

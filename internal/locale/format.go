@@ -86,7 +86,6 @@ func round(number string, digits Digits) (negative bool, whole, fraction string)
 	return negative, whole, fraction
 }
 
-// increment adds one to a decimal number.
 func increment(number string) string {
 	out := []byte(number)
 	for i := len(out) - 1; i >= 0; i-- {

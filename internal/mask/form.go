@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// set is the forms of some values.
 type set struct {
 	// filter has a bit for each window that a form begins with, so that most
 	// positions of a text need only one lookup.
@@ -44,7 +43,6 @@ func (s *set) sort() {
 	}
 }
 
-// filterBit returns the index of a window's bit in the filter.
 func filterBit(first uint32) uint32 { return first * 0x9E3779B1 >> 16 }
 
 // search appends where forms are in a text.
@@ -151,7 +149,6 @@ func addHash(hash uint64, more string) uint64 {
 
 func nextHash(hash, base uint64, c byte) uint64 { return reduce(mulMod(hash, base) + uint64(c) + 1) }
 
-// power returns base to the power of n modulo prime.
 func power(base uint64, n int) uint64 {
 	out := uint64(1)
 	for ; n > 0; n >>= 1 {
@@ -163,7 +160,6 @@ func power(base uint64, n int) uint64 {
 	return out
 }
 
-// mulMod multiplies modulo prime.
 func mulMod(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	return reduce(low&prime + (low>>61 | high<<3))

@@ -85,7 +85,6 @@ func (m *Masker) Text(s string) string {
 	return replace(s, m.find(s))
 }
 
-// span is a part of a text.
 type span struct{ from, to int }
 
 // find returns where values are in a text, in plain form or in any encoding.

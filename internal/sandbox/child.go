@@ -61,14 +61,12 @@ func startChild(command []string) (*child, error) {
 	return c, theirs.Close()
 }
 
-// kill kills the process.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill() // it may have exited already
 	_ = c.in.Close()
 	_ = c.pipe.Close()
 }
 
-// reap waits for the process to exit.
 func (c *child) reap() {
 	_ = c.cmd.Wait() // see ProcessState
 	close(c.exited)

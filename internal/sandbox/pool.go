@@ -143,7 +143,6 @@ func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, e
 	return nil, err
 }
 
-// send acquires a child and sends it the request.
 func (p *Pool) send(ctx context.Context, frame []byte, files Files, limit limits) (Outcome, error) {
 	txn.MustBeOutside(ctx)
 	c, err := p.acquire()
@@ -194,7 +193,6 @@ func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, files File
 	return outcome, failure
 }
 
-// acquire returns a warm child, or starts a new one.
 func (p *Pool) acquire() (*child, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

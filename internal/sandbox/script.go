@@ -98,7 +98,6 @@ func newVM(h host) *vm {
 	return m
 }
 
-// run runs a script and returns the reply.
 func run(r request, h host) reply {
 	program, failure := compile(r.Code)
 	if failure != nil {
@@ -197,7 +196,6 @@ func tooLarge(size int) *Failure {
 	return &Failure{Kind: TooLarge, Message: fmt.Sprintf("the result has %d bytes; the limit is %d", size, MaxOutput)}
 }
 
-// nestingDepth returns the nesting depth of JSON text.
 func nestingDepth(text string) int {
 	deepest, depth, quoted := 0, 0, false
 	for i := 0; i < len(text); i++ {

@@ -36,7 +36,6 @@ type file struct {
 // notReturned is the index of a created file that is not in the output.
 const notReturned = -1
 
-// hash returns the SHA-256 hash of a file.
 func (f *file) hash() string {
 	if f.SHA256 == "" {
 		sum := sha256.Sum256(f.data)

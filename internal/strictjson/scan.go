@@ -218,7 +218,6 @@ func (s *scanner) close() bool {
 	return true
 }
 
-// skipSpace skips whitespace.
 func (s *scanner) skipSpace() {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {

@@ -65,7 +65,6 @@ func typeOfFirstByte(c byte) jsonType {
 	return 0
 }
 
-// literal reads true, false or null.
 func (s *scanner) literal() bool {
 	want := "null"
 	switch s.data[s.pos] {

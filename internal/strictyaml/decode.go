@@ -164,7 +164,6 @@ func (p *parser) fail(kind strictjson.Kind, at int, message string) bool {
 	return false
 }
 
-// pointer returns the pointer to the current value.
 func (p *parser) pointer() string {
 	var members []string
 	for _, f := range p.stack {

@@ -70,7 +70,6 @@ func (p *parser) foldLine(parent, opened int) (breaks int, ok bool) {
 	}
 }
 
-// escapes has the escapes of a single character.
 var escapes = map[byte]string{
 	'a': "\a", 'b': "\b", 't': "\t", '\t': "\t", 'n': "\n", 'v': "\v", 'f': "\f", 'r': "\r", 'e': "\x1b",
 	' ': " ", '"': `"`, '/': "/", '\\': `\`, 'N': "\u0085", '_': "\u00a0", 'L': "\u2028", 'P': "\u2029",

@@ -103,7 +103,6 @@ func (f *frame) add(key string) bool {
 // endValue marks the current value of the innermost mapping or sequence complete.
 func (p *parser) endValue() { p.stack[len(p.stack)-1].inside = false }
 
-// text writes a string.
 func (p *parser) text(at int, text []byte) bool {
 	if _, ok := p.value(at); !ok {
 		return false
@@ -126,7 +125,6 @@ func (p *parser) null(at int) bool {
 	return true
 }
 
-// appendText appends a JSON string.
 func appendText[T string | []byte](out []byte, text T) []byte {
 	const hex = "0123456789abcdef"
 	out = append(out, '"')

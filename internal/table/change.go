@@ -73,7 +73,6 @@ func typeList() string {
 	return strings.Join(names, ", ")
 }
 
-// define returns a table with its first columns.
 func define(t Table, columns []NewColumn, key string) (Table, error) {
 	if err := checkName(t.Name); err != nil {
 		return t, err

@@ -62,7 +62,6 @@ type user struct {
 	with               map[string]any
 }
 
-// value looks into a value at a path.
 func (s scan) value(value any, path []string, within user) error {
 	switch v := value.(type) {
 	case string:

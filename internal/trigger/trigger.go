@@ -192,7 +192,6 @@ func (s *Service) SampleOf(triggerType string) (json.RawMessage, error) {
 	return kind.Sample("", workflow.Trigger{Type: triggerType}, clock.Now())
 }
 
-// find returns a trigger of the current definition.
 func (s *Service) find(ctx context.Context, actor auth.Actor, workflowID, id string) (workflow.Trigger, error) {
 	w, err := s.workflows.Get(ctx, actor, workflowID)
 	if err != nil {

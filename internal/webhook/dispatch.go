@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// outcome is a finished attempt.
 type outcome struct {
 	due Due
 	// report is nil if nothing was sent: the delivery must not be sent anymore or,
@@ -142,7 +141,6 @@ func (s *Sender) finished(o outcome) {
 	}
 }
 
-// recordHealth updates the health of the endpoint and its host.
 func (s *Sender) recordHealth(e *endpoint, o outcome, now time.Time) {
 	ok, wasPaused := o.report.Status == Delivered, e.paused(now)
 	e.record(ok, o.report.Attempt.Duration, now)

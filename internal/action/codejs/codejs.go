@@ -138,7 +138,6 @@ func toFailure(f *sandbox.Failure) *action.Failure {
 	return out
 }
 
-// formatFailure returns the message with its location in the code and the stack.
 func formatFailure(f *sandbox.Failure) string {
 	var text strings.Builder
 	text.WriteString(f.Message)

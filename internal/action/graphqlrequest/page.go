@@ -15,7 +15,6 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// pagination is the input paginate.
 type pagination struct {
 	rules    pages.Rules
 	variable string

@@ -120,7 +120,6 @@ func (x *blobReader) read() error {
 	}
 }
 
-// copy adds bytes to the copy.
 func (x *blobReader) copy(p ...byte) error {
 	if int64(x.rest.Len()+len(p)) > x.limit {
 		return &egress.Error{Code: egress.ResponseTooLarge, Message: fmt.Sprintf("the response is longer than %d bytes, without the files in it", x.limit)}

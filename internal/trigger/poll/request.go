@@ -101,7 +101,6 @@ func (q request) env() *expr.Env {
 	return out
 }
 
-// mask masks the secrets of the request and more.
 func (q request) mask(more *mask.Masker) *mask.Masker {
 	return mask.Join(mask.New(slices.Collect(maps.Values(q.secrets))), more)
 }
@@ -175,7 +174,6 @@ func (q request) itemLimit() int {
 	return maxItems
 }
 
-// keyOf returns the key that identifies an item.
 func (q request) keyOf(env expr.Env, value any, n int) (Key, error) {
 	env.Loop = &expr.Loop{Item: value, Index: n}
 	id, err := q.config().Identity.Eval(&env, expr.Budget{})

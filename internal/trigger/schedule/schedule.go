@@ -87,7 +87,6 @@ func (config *Config) compileJitter(c *workflow.TriggerCompiler, t workflow.Trig
 	}
 }
 
-// first returns the next time of the schedule.
 func first(workflowID string, t workflow.CompiledTrigger, now time.Time) time.Time {
 	config := t.Config.(*Config)
 	return config.Schedule.Next(now).Add(jitter(workflowID, t.ID, config))
