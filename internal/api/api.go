@@ -150,7 +150,7 @@ func newHandlers(s Services, o Options) *handlers {
 		searches:      searches{s.Workflows, s.Runs},
 		secrets:       newSecrets(s.Secrets, o.Cursors),
 		serviceCalls:  serviceCalls{s.ServiceCalls, o.Limits},
-		sessions:      sessions{s.Accounts, newSignInLimits(s.Accounts, o.PreauthPerMinute), o.PublicURL, o.Version, o.Cursors, o.Log},
+		sessions:      sessions{s.Accounts, &signInLimits{s.Accounts, ratelimit.New(), o.PreauthPerMinute}, o.PublicURL, o.Version, o.Cursors, o.Log},
 		stateKeys:     stateKeys{s.State, o.Cursors},
 		tables:        tables{s.Tables, o.Cursors},
 		templates:     templates{s.Workflows, o.Cursors},

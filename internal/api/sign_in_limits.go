@@ -31,10 +31,6 @@ const (
 	attemptsPerAccount = 100
 )
 
-func newSignInLimits(accounts *account.Service, preauthPerMinute int) *signInLimits {
-	return &signInLimits{accounts, ratelimit.New(), preauthPerMinute}
-}
-
 // count counts a sign-in attempt by network and, if an e-mail address is
 // given, by address. It returns an error if a limit is exceeded. Nothing depends
 // on whether the address belongs to a user, except for callers in a network in

@@ -9,20 +9,13 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/cluster"
 	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 )
-
-// clusterConfig describes this process to the topology that it gets.
-func (s *Server) clusterConfig() cluster.Config {
-	return cluster.Config{Self: s.self(), Capacity: engine.Slots, Store: s.data.store, Process: process{s}, Log: s.log}
-}
 
 // self describes this process to other nodes.
 func (s *Server) self() node.Node {

@@ -195,7 +195,8 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		usage: usage.NewService(st.Usage), inbox: trigger.NewInbox(st.Triggers), connections: connections, files: s.files,
 	}
 	programs := workflow.NewPrograms(st.Workflows, actions, types.Format())
-	if s.topology, err = s.data.db.join(ctx, s.clusterConfig(), s.config.NodeLease, s.filesPlace); err != nil {
+	joining := cluster.Config{Self: s.self(), Capacity: engine.Slots, Store: s.data.store, Process: process{s}, Log: s.log}
+	if s.topology, err = s.data.db.join(ctx, joining, s.config.NodeLease, s.filesPlace); err != nil {
 		return err
 	}
 	s.runner.dispatch, s.housekeeper.topology = s.topology.Dispatcher(), s.topology
@@ -206,7 +207,10 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.sender = webhook.NewSender(s.topology.Outbox(), s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st.Workflows, actions, types.Format(), nameSource{secrets, st.Connections}, trigger.NewArming(types, v))
 	s.data.db.checkNodes(workflows)
-	useOwnIntegrations(ownSource{integrations, st, operations, actions, types.Format()}, programs, workflows)
+	own := ownSource{integrations, st, operations, actions, types.Format()}
+	operations.UseOwn(integrations)
+	programs.UseOwn(own)
+	workflows.UseOwn(own)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st.Triggers, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections.Opener, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
 		Store: st.Subscriptions, Vault: v, Operations: operations, Connections: connections.Opener, Apps: connections.Apps, Programs: programs, Triggers: st.Triggers, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
@@ -239,7 +243,9 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 
 // openResources opens what steps use: outbound requests, script processes and files.
 func (s *Server) openResources(ctx context.Context, data config.Data, policy egress.Policy) (err error) {
-	s.runner.egress = s.newEgress(policy)
+	s.runner.egress = egress.New(egress.Config{
+		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses, Proxy: s.config.EgressProxy.URL(),
+	})
 	if s.runner.scripts, err = s.newSandbox(); err != nil {
 		return err
 	}
@@ -258,13 +264,6 @@ func (s *Server) newActions() (*action.Catalog, *operation.Actions, error) {
 		HTTP: s.runner.egress, Runs: childStarter{s}, Scripts: s.runner.scripts, Tables: s.data.store.Tables, Keys: s.data.store.State, Operations: operations,
 	})
 	return actions, operations, err
-}
-
-// newEgress builds the client for requests to other servers.
-func (s *Server) newEgress(policy egress.Policy) *egress.Client {
-	return egress.New(egress.Config{
-		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses, Proxy: s.config.EgressProxy.URL(),
-	})
 }
 
 // triggerTypes returns the types of triggers: those of the catalog, unless others are set.

@@ -10,8 +10,6 @@ type reservations struct {
 	bytes map[string]int64
 }
 
-func newReservations() *reservations { return &reservations{bytes: map[string]int64{}} }
-
 type claim struct {
 	of      *reservations
 	owner   string

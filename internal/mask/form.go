@@ -15,8 +15,6 @@ type set struct {
 	forms  map[uint32][]form // by their first bytes, the longest first
 }
 
-func newSet() *set { return &set{forms: map[uint32][]form{}} }
-
 // add adds a text and beginnings of it, whose lengths are in ascending order.
 func (s *set) add(text string, beginnings ...int) {
 	first := uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24

@@ -33,7 +33,7 @@ type Masker struct {
 // is nothing to mask. Building one takes much longer than using it on a short
 // text: see [Cache].
 func New(values []string) *Masker {
-	m, s := &Masker{}, newSet()
+	m, s := &Masker{}, &set{forms: map[uint32][]form{}}
 	seen := map[string]bool{}
 	for _, value := range values {
 		if utf8.RuneCountInString(value) < MinLength || seen[value] {

@@ -25,7 +25,7 @@ type Actions struct {
 
 // NewActions returns the operations of the integrations.
 func NewActions(integrations *integration.Catalog, client transfer.Client) *Actions {
-	return &Actions{integrations: integrations, client: client, rates: newLimiter()}
+	return &Actions{integrations: integrations, client: client, rates: &limiter{buckets: map[bucketKey]*bucket{}}}
 }
 
 // Own finds the integrations that workspaces have described themselves.

@@ -37,8 +37,6 @@ type bucketKey struct {
 // algorithm: it is ahead of the present by what was used of the rate.
 type bucket struct{ next time.Time }
 
-func newLimiter() *limiter { return &limiter{buckets: map[bucketKey]*bucket{}} }
-
 // rule is a rate with what it belongs to.
 type rule struct {
 	integration.Rate

@@ -87,7 +87,7 @@ type vm struct {
 }
 
 func newVM(h host) *vm {
-	m := &vm{Runtime: goja.New(), console: console{host: h}, files: newFiles(h)}
+	m := &vm{Runtime: goja.New(), console: console{host: h}, files: files{host: h, of: map[*goja.Object]*file{}}}
 	m.SetMaxCallStackSize(maxCalls)
 	m.SetParserOptions(parser.WithDisableSourceMaps)
 	builtin := m.Get("JSON").ToObject(m.Runtime)

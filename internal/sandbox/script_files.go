@@ -22,8 +22,6 @@ type files struct {
 	rangeError, byteArray goja.Value
 }
 
-func newFiles(h host) files { return files{host: h, of: map[*goja.Object]*file{}} }
-
 // file is a file that a script was given or has created.
 type file struct {
 	File

@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
-	"github.com/stepmill/stepmill/internal/usage"
 )
 
 // Files implements file.Store: files, what refers to them, and uploads.
@@ -229,12 +228,6 @@ func lockFiles(tx *transaction, workspaceID string) (have file.Usage, err error)
 func addFiles(tx *transaction, owner string, files, bytes int64) error {
 	return tx.Do(`INSERT INTO file_usage (owner, files, bytes) VALUES ($1, $2, $3)
 		ON CONFLICT (owner) DO UPDATE SET files = file_usage.files + excluded.files, bytes = file_usage.bytes + excluded.bytes`, owner, files, bytes)
-}
-
-func currentFiles(c database.Conn, workspaceID string, into *usage.Current) error {
-	have, err := fileUsage(c, workspaceID)
-	into.Files, into.StoredFileBytes = have.Files, have.Bytes+have.Uploading
-	return err
 }
 
 // FilesPlace implements file.SweepStore.

@@ -89,7 +89,8 @@ func cancelOpenSteps(tx *transaction, runID string, at time.Time) error {
 	if err := tx.Do(`DELETE FROM step_chunks WHERE run_id = $1`, runID); err != nil {
 		return err
 	}
-	return cancelChildren(tx, runID, at)
+	children, err := database.List(tx, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
+	return errors.Join(err, cancelRuns(tx, children, at))
 }
 
 // answerParent passes the outcome of a run to the step that waits for it.
@@ -118,12 +119,6 @@ func answerParents(tx *transaction, workflowID string, at time.Time) error {
 		}
 	}
 	return nil
-}
-
-// cancelChildren cancels the runs that the steps of a run wait for.
-func cancelChildren(tx *transaction, runID string, at time.Time) error {
-	children, err := database.List(tx, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
-	return errors.Join(err, cancelRuns(tx, children, at))
 }
 
 // cancelChildrenOf cancels the runs that runs of a workflow wait for.

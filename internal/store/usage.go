@@ -58,9 +58,11 @@ func (s Usage) UsageCurrent(ctx context.Context, workspaceID string) (usage.Curr
 		if err := currentState(c, workspaceID, &now); err != nil {
 			return now, err
 		}
-		if err := currentFiles(c, workspaceID, &now); err != nil {
+		files, err := fileUsage(c, workspaceID)
+		if err != nil {
 			return now, err
 		}
+		now.Files, now.StoredFileBytes = files.Files, files.Bytes+files.Uploading
 		err = c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes, connections FROM workspaces WHERE id = $1`,
 			[]any{workspaceID}, func(r database.Row) error {
 				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.Secrets, &now.Variables, &now.VariableBytes, &now.Connections)

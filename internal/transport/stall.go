@@ -37,8 +37,6 @@ type guardedRequest struct {
 	suspect bool
 }
 
-func newStallGuard() *stallGuard { return &stallGuard{requests: map[*guardedRequest]struct{}{}} }
-
 // add makes a request known until done is called.
 func (g *stallGuard) add(r *guardedRequest) (done func()) {
 	g.mu.Lock()

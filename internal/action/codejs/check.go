@@ -28,10 +28,6 @@ type checker struct {
 	cache  map[[sha256.Size]byte]*sandbox.Failure
 }
 
-func newChecker(runner Runner) *checker {
-	return &checker{runner: runner, cache: map[[sha256.Size]byte]*sandbox.Failure{}}
-}
-
 func (c *checker) check(ctx context.Context, workspaceID string, with map[string]any) ([]action.Problem, error) {
 	code, ok := with["code"].(string)
 	if !ok {

@@ -5,6 +5,8 @@ package codejs
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -72,14 +74,14 @@ func Entry(runner Runner) action.Entry {
 	}
 	if runner != nil {
 		entry.Acquire = runner.Acquire
-		entry.Spec.SlowCheck = newChecker(runner).check
+		entry.Spec.SlowCheck = (&checker{runner: runner, cache: map[[sha256.Size]byte]*sandbox.Failure{}}).check
 	}
 	return entry
 }
 
 func run(ctx context.Context, runner Runner, req action.Request) (action.Result, error) {
 	code, _ := req.Input["code"].(string)
-	files := newScriptFiles(req.Files)
+	files := &scriptFiles{stored: req.Files, marker: rand.Text(), index: map[string]int{}}
 	input, err := files.encode(req.Input["input"])
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with/input: %s", err)}

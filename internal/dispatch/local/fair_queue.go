@@ -35,10 +35,6 @@ type queued struct {
 // isolatedQueue is the subqueue of all runs that are executed in isolation.
 const isolatedQueue = "isolated"
 
-func newFairQueue(share int) fairQueue {
-	return fairQueue{share: share, subqueues: map[string]*subqueue{}, wakes: map[string]run.Wake{}, inFlight: map[string]int{}}
-}
-
 func subqueueOf(w run.Wake) string {
 	if w.Isolated() {
 		return isolatedQueue

@@ -20,10 +20,6 @@ type reservation struct {
 	until       time.Time
 }
 
-func newReservations() reservations {
-	return reservations{runs: map[string]reservation{}, byWorkspace: map[string]int{}}
-}
-
 func (r *reservations) add(workspaceID, runID string, until time.Time) {
 	r.release(runID) // a step may request its run twice
 	r.runs[runID] = reservation{workspaceID, until}

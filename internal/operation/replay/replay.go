@@ -218,7 +218,7 @@ func (t *Tests) serve(i *integration.Integration, exchanges []Exchange, recordin
 var testTime = time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC)
 
 func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *server, name string) error {
-	i, files := server.integration, newFiles()
+	i, files := server.integration, &files{map[string][]byte{}}
 	input, err := files.decode(t.Input, t.Files)
 	if err != nil {
 		return fmt.Errorf("input: %w", err)

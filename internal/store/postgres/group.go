@@ -83,10 +83,6 @@ func (m *groupedTx) record() error {
 	return err
 }
 
-func newGroups(db *DB) *groups {
-	return &groups{db: db, queue: make(chan *groupedTx, queueLength), startToken: make(chan struct{}, 1), done: make(chan struct{})}
-}
-
 // WriteRun implements store.Driver.
 func (db *DB) WriteRun(ctx context.Context, runID string, fn func(database.Conn) error) error {
 	if ctx.Err() != nil { // select would choose at random

@@ -110,7 +110,7 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 		db.pool.Close()
 		return nil, err
 	}
-	db.groups = newGroups(db)
+	db.groups = &groups{db: db, queue: make(chan *groupedTx, queueLength), startToken: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := checkSchema(ctx, db.reserve); err != nil {
 		db.close()
 		return nil, err

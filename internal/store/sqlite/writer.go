@@ -52,10 +52,6 @@ type writeRequest struct {
 	err  error
 }
 
-func newWriter(c *conn, limit time.Duration, log walLimit, counts *counts) *writer {
-	return &writer{conn: c, limit: limit, log: log, counts: counts, queue: make(chan *writeRequest, queueLength), tasks: make(chan func()), done: make(chan struct{})}
-}
-
 // write queues fn and waits until it is durable or has failed. Once queued, fn is
 // not canceled: the caller needs to know its outcome, so its context no longer
 // matters.
