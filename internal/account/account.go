@@ -54,7 +54,6 @@ type ClientInfo struct {
 // nil if there is no such row. A false result means that a condition did not hold
 // and nothing was changed.
 type Store interface {
-	// In returns the store as a part of a transaction.
 	In(tx txn.Tx) Store
 	FirstWorkspace(ctx context.Context) (*auth.Workspace, error)
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)

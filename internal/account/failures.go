@@ -23,7 +23,6 @@ const (
 	maxFailureWorkspaces = 50
 )
 
-// failure is a failed sign-in of a user.
 type failure struct {
 	userID string
 	at     time.Time

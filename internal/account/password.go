@@ -46,7 +46,6 @@ func DefaultCost() Cost { return Cost{Memory: 64 << 10, Passes: 2, Threads: 1} }
 // after each hash, the heap could grow to several times what all hashes in progress need.
 const gcThreshold = 1 << 10
 
-// maxCost bounds the cost of a stored hash.
 var maxCost = Cost{Memory: 256 << 10, Passes: 16, Threads: 16}
 
 // normalize returns a password in NFC, in which it is measured and hashed:

@@ -73,8 +73,7 @@ type Options struct {
 	// user gets OIDCRole, or is rejected if it is empty.
 	OIDC     IdentityProvider
 	OIDCRole account.Role
-	// Version is the version of the program.
-	Version string
+	Version  string
 	// Ready returns an error if the service cannot handle requests.
 	Ready func(context.Context) error
 	// Warnings returns what restricts a service that is ready; nil for nothing.

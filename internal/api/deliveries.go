@@ -40,7 +40,6 @@ type deliveryAttempt struct {
 	Error      *string `json:"error"`
 }
 
-// loggedAttempt is an attempt with the response of the endpoint.
 type loggedAttempt struct {
 	deliveryAttempt
 	Answer *string `json:"answer"`

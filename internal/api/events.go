@@ -138,7 +138,6 @@ type gapBody struct {
 	Through string `json:"through"`
 }
 
-// eventFeed streams the events of a workspace.
 type eventFeed struct {
 	feed   *event.Feed
 	sentID string // the last position that was sent to the client

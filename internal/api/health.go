@@ -27,7 +27,6 @@ func (h *health) alive(context.Context, *noInput) (*transport.Reply, error) {
 	return transport.OK(statusBody{"ok"}), nil
 }
 
-// ready reports whether the service can handle requests.
 func (h *health) ready(ctx context.Context, _ *noInput) (*transport.Reply, error) {
 	if err := h.readiness(ctx); err != nil {
 		return nil, fault.New(fault.Unavailable, "not ready: %s", err)

@@ -16,7 +16,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// providerSignIns serves sign-ins with an identity provider.
 type providerSignIns struct {
 	accounts  *account.Service
 	sessions  *sessions

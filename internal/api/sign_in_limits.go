@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// signInLimits counts attempts to sign in.
 type signInLimits struct {
 	accounts         *account.Service
 	attempts         *ratelimit.Limiter

@@ -304,7 +304,6 @@ func (h *workflows) commit(ctx context.Context, tx txn.Tx, p workflow.Prepared) 
 	return w, err
 }
 
-// showNewWorkflow responds with a workflow that was created.
 func showNewWorkflow(w workflow.Workflow) *transport.Reply {
 	return showWorkflow(w).WithHeader("Location", "/v1/workflows/"+w.ID)
 }

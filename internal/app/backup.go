@@ -124,7 +124,6 @@ func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	return err
 }
 
-// storedBlob is a blob that the database refers to.
 type storedBlob struct {
 	id   blob.ID
 	size int64 // of the sealed bytes

@@ -57,7 +57,6 @@ func (s *Server) listenForCommands(ctx context.Context, dir string) {
 	}
 }
 
-// serveCommands runs the commands of the operator until the context ends.
 func (s *Server) serveCommands(ctx context.Context) {
 	adminsocket.Serve(ctx, s.commands.listener, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
 		defer func() {

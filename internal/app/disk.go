@@ -52,7 +52,6 @@ const (
 	warnDiskSpace = "disk_space"
 )
 
-// watch looks at the disk until the context ends.
 func (d *disk) watch(ctx context.Context) error {
 	for clock.Sleep(ctx, diskCheckEvery) {
 		d.check(ctx)

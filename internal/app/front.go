@@ -48,7 +48,6 @@ func (f *front) listen(ctx context.Context, sources ...telemetry.Source) error {
 	return f.listenForMetrics(ctx, sources...)
 }
 
-// listenForMetrics opens the metrics listener if one is configured.
 func (f *front) listenForMetrics(ctx context.Context, sources ...telemetry.Source) (err error) {
 	at := f.config.MetricsListen
 	if at == "" {
@@ -171,7 +170,6 @@ func (f *front) stopServing(ctx context.Context, server *http.Server, stopWaitin
 	return nil
 }
 
-// close closes the listeners and the connections to the identity provider.
 func (f *front) close() error {
 	var errs []error
 	for _, listener := range f.listeners() {

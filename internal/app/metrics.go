@@ -14,7 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
-// runCounts counts the runs that started and ended.
 type runCounts struct {
 	started atomic.Int64
 	ended   *counter.Set

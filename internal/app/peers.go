@@ -118,7 +118,6 @@ func publish(broker *pubsub.Broker, id string) {
 	}
 }
 
-// endedRunsTimeout limits the query for watched runs that have ended.
 const endedRunsTimeout = 5 * time.Second
 
 // checkEndedRuns finds the watched runs that have ended on another node.

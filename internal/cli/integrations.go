@@ -164,7 +164,6 @@ func (c *schemaIntegrationsCommand) Run(con *console) error {
 	return err
 }
 
-// pathsOr returns the paths, or the current folder.
 func pathsOr(paths []string) []string {
 	if len(paths) == 0 {
 		return []string{"."}

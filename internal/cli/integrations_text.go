@@ -91,7 +91,6 @@ func headText(title, name, summary string, deprecated *app.Deprecation) string {
 	return out
 }
 
-// inputsText describes inputs under a heading.
 func inputsText(heading string, inputs []app.IntegrationInput) string {
 	var out strings.Builder
 	if len(inputs) > 0 {

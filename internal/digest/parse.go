@@ -57,7 +57,6 @@ func parse(text string) (out []scheme, err error) {
 // complete returns the challenges without the last one.
 func complete(all []scheme) []scheme { return all[:max(0, len(all)-1)] }
 
-// scanner reads a text from its beginning.
 type scanner struct{ rest string }
 
 func (s *scanner) skip(characters string) { s.rest = strings.TrimLeft(s.rest, characters) }

@@ -16,7 +16,6 @@ import (
 	"time"
 )
 
-// maxProxyResponse limits the response of a proxy to CONNECT.
 const maxProxyResponse = 64 << 10
 
 // proxy opens connections through an HTTP proxy with CONNECT, for http and https
@@ -134,7 +133,6 @@ func proxyError(ctx context.Context, message string, err error) error {
 	return fail(ConnectionFailed, err, "%s%s", message, errnoSuffix(err))
 }
 
-// tunnel is a connection through a proxy.
 type tunnel struct {
 	net.Conn
 	target net.Addr

@@ -21,7 +21,6 @@ type upload struct {
 	bodies []*uploadBody // that are open
 }
 
-// newUpload returns the streamed body of a request, or nil if it has none.
 func newUpload(r Request) *upload {
 	if r.Upload == nil {
 		return nil

@@ -63,7 +63,6 @@ func arity(f *function) string {
 	return arguments(f.min) + " at least and " + arguments(f.max) + " at most"
 }
 
-// loop compiles filter, map and similar functions: f(list, body, extra).
 func (c *compiler) loop(n ast.Node, f *function, args []ast.Node) (node, error) {
 	l := &loop{at: c.at(n), frame: len(c.loops), run: f.loop}
 	var err error

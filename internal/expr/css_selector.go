@@ -58,7 +58,6 @@ func compileSelector(text string) (*selector, error) {
 
 func invalidSelector(problem string) error { return failf("the selector is not valid: %s", problem) }
 
-// list reads selectors between commas.
 func (p *selectorParser) list() ([]compound, error) {
 	var out []compound
 	combinator := byte(0)
@@ -106,7 +105,6 @@ func (p *selectorParser) combinator() byte {
 	return out
 }
 
-// compound reads a tag and tests.
 func (p *selectorParser) compound() (compound, error) {
 	var c compound
 	if p.count++; p.count > maxCompounds {
@@ -167,7 +165,6 @@ func (p *selectorParser) test() (t elementTest, ok bool, err error) {
 	return t, true, nil
 }
 
-// attribute reads [name], [name=value] and the like.
 func (p *selectorParser) attribute() (elementTest, error) {
 	t := elementTest{kind: '['}
 	p.rest = p.rest[1:]
@@ -260,7 +257,6 @@ func (p *selectorParser) not() (elementTest, error) {
 	}
 }
 
-// parseNth reads the position of :nth-child.
 func parseNth(s string) (a, b int, ok bool) {
 	s = strings.ToLower(strings.Trim(s, cssSpace))
 	switch s {

@@ -139,7 +139,6 @@ func (p *dateParser) takeClock(token string) (known, ok bool) {
 	return false, false
 }
 
-// digits reads a number of at least lo and at most hi digits.
 func (p *dateParser) digits(into *int, lo, hi int) bool {
 	n, value := 0, 0
 	for n < len(p.rest) && n < hi && p.rest[n] >= '0' && p.rest[n] <= '9' {

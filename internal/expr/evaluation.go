@@ -10,7 +10,6 @@ const (
 	bytesPerStep  = 32  // text read in the time of one step
 )
 
-// evaluation is the state of one evaluation. It is never shared.
 type evaluation struct {
 	env      *Env
 	steps    int // left

@@ -25,7 +25,6 @@ type typeKey struct {
 	tag    string
 }
 
-// find returns the elements that a selector matches, at most limit if it is positive.
 func (d *htmlDocument) find(m *evaluation, s *selector, limit int) ([]int, error) {
 	if err := m.grow(len(d.elements) * (weightElement + 2*weightElement)); err != nil {
 		return nil, err

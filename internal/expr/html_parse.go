@@ -54,7 +54,6 @@ type openElement struct {
 	last  int // index of its last child, -1 for none
 }
 
-// htmlParser reads the tokens of HTML text.
 type htmlParser struct {
 	m    *evaluation
 	doc  *htmlDocument
@@ -65,7 +64,6 @@ type htmlParser struct {
 	text htmlText
 }
 
-// parseHTML reads HTML text and charges for it.
 func (m *evaluation) parseHTML(source string) (*htmlDocument, error) {
 	if err := m.write(4<<10 + 3*len(source)); err != nil {
 		return nil, err
@@ -148,7 +146,6 @@ func (p *htmlParser) start(selfClosing bool, z *html.Tokenizer, begin int) error
 	return nil
 }
 
-// push opens an element whose content begins at a position of the source.
 func (p *htmlParser) push(tag string, attributes []htmlAttribute, begin int) error {
 	if len(p.open) >= maxHTMLDepth {
 		return failf("the HTML is nested too deeply")

@@ -10,7 +10,6 @@ const (
 	closing = "}}"
 )
 
-// part is a part of a string: an expression, or unescaped text.
 type part struct {
 	text   string
 	origin position

@@ -33,7 +33,6 @@ func (c *claim) grow(by int64) error {
 	return nil
 }
 
-// release gives back what was reserved.
 func (c *claim) release() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

@@ -20,7 +20,6 @@ import (
 // values can be masked.
 const maxApplied = 64
 
-// customName is the name of a custom connection's service in messages.
 const customName = "a custom connection"
 
 // custom is the definition of a custom connection: one to a service without an

@@ -16,7 +16,6 @@ type Path struct {
 	pieces []pathPiece
 }
 
-// pathPiece is literal text, or an expression.
 type pathPiece struct {
 	text       string
 	expression *expr.Program

@@ -24,7 +24,6 @@ var Schema = sync.OnceValues(func() ([]byte, error) {
 	return types.Document(SchemaID, reflect.TypeFor[manifest]())
 })
 
-// node is a JSON Schema, or a part of one.
 type node = typeschema.Node
 
 func manifestType() typeschema.Type {
@@ -49,7 +48,6 @@ func manifestType() typeschema.Type {
 	}
 }
 
-// connectionTypes describes the types of what is about connections.
 func connectionTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[manifestConnection](): {

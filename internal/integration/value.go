@@ -230,7 +230,6 @@ func (p *parser) object(pointer string, source any, scope *expr.Scope) *Value {
 	return p.value(pointer, source, scope)
 }
 
-// evalObject renders an object. Nil is an empty one.
 func (v *Value) evalObject(env Env) (map[string]any, error) {
 	if v == nil {
 		return nil, nil

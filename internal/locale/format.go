@@ -98,7 +98,6 @@ func increment(number string) string {
 	return "1" + string(out)
 }
 
-// separators are those of plain numbers or of amounts of money.
 type separators struct {
 	group, decimal string
 	sizes          [2]int

@@ -108,7 +108,6 @@ func (m *Masker) search(t *text, found []span) []span {
 	return found
 }
 
-// replace replaces parts of a text, which may overlap and be in any order.
 func replace(s string, parts []span) string {
 	if len(parts) == 0 {
 		return s

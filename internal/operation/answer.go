@@ -80,7 +80,6 @@ func (e *execution) answerEnv(call *integration.Call, got *answer) integration.E
 	return env
 }
 
-// download stores the body of an answer as a file, or the files in it.
 func (e *execution) download(ctx context.Context, call *integration.Call, request egress.Request) (*answer, error) {
 	if e.req.Files == nil {
 		return nil, &action.Failure{Code: action.InvalidInput, Message: "files can only be created by steps of a workflow"}
@@ -149,7 +148,6 @@ func (e *execution) judge(call *integration.Call, resp *egress.Response) (*answe
 	return got, nil
 }
 
-// apply applies an error rule whose condition holds.
 func (e *execution) apply(rule integration.ErrorRule, env integration.Env, got *answer, resp *egress.Response) (*answer, error) {
 	kind := rule.Kind
 	switch kind {

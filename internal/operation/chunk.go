@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// chunk is the part of a file that a request sends.
 type chunk struct {
 	file   *expr.File
 	offset int64

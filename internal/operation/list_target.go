@@ -13,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// maxSearch is the most bytes of a text to search for.
 const maxSearch = 200
 
 // listTarget is an input whose values or members are listed, by the operation lister with

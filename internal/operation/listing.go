@@ -71,8 +71,7 @@ type Listing struct {
 	IsObject bool
 	Options  []Option
 	Members  []Member
-	// More is set if there are others.
-	More bool
+	More     bool
 }
 
 // Read returns what an input can have.
@@ -105,7 +104,6 @@ func (l *Lists) Read(ctx context.Context, q ListQuery) (Listing, error) {
 	return Listing{}, listFault(err)
 }
 
-// listFault turns the failure of an operation into an error of the API.
 func listFault(err error) error {
 	failure, ok := errors.AsType[*action.Failure](err)
 	switch {
@@ -123,7 +121,6 @@ func listFault(err error) error {
 	return fault.New(fault.ServiceFailed, "%s", message)
 }
 
-// list reads the items and says what they mean.
 func (l *Lists) list(ctx context.Context, t listTarget, workspace string, c action.Connection) (Listing, error) {
 	r := reading{actions: l.actions, service: t.service, operation: plainList(t.lister), maxCalls: maxListCalls, maxBytes: maxListBytes}
 	e, value, complete, err := r.run(ctx, readRequest(clock.Now(), workspace, uid.New(uid.Run), t.with, c), nil)

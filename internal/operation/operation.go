@@ -176,7 +176,6 @@ func summary(i *integration.Integration, title, summary string) string {
 	return fmt.Sprintf("%s in %s.", title, i.Name)
 }
 
-// outputSchema describes what is known about the output of an operation.
 func outputSchema(o *integration.Operation) string {
 	if o.Output == nil && o.Calls[len(o.Calls)-1].Items != nil {
 		return `{"type": "object", "properties": {` +

@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// maxPages is the most pages of a list that are read.
 const maxPages = 10_000
 
 // limit returns the most items to return, 0 for all of them.

@@ -28,7 +28,6 @@ type Cluster struct {
 
 // ClusterConfig connects the queue to its node and to the other nodes.
 type ClusterConfig struct {
-	// Node is the id of this node.
 	Node string
 	// Wake passes on a run that has work to do on this node, after the commit.
 	Wake func(run.Wake)

@@ -204,7 +204,6 @@ func (t *clusterTransaction) SubscriberVersion(workspaceID string) (int64, bool)
 	return version, true
 }
 
-// noteSubscriberVersion records the version that this transaction read.
 func (t *clusterTransaction) noteSubscriberVersion(workspaceID string, version int64) {
 	if t.subscriberVersions == nil {
 		t.subscriberVersions = map[string]int64{}

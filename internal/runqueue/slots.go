@@ -9,7 +9,6 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// load is the change that a transaction makes to the load of a workspace.
 type load struct{ freed, unthrottled int }
 
 // addFreed records slots and throttled runs to subtract from the workspace's load

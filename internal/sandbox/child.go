@@ -154,7 +154,6 @@ var exitMessages = []struct{ text, message string }{
 
 const outOfMemory = "the script tried to use more memory than its limit"
 
-// exitFailure returns the reason for an unexpected exit of the process.
 func (c *child) exitFailure() *Failure {
 	output := c.stderr.String()
 	for _, cause := range exitMessages {

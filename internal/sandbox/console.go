@@ -16,7 +16,6 @@ type console struct {
 
 var levels = map[string]string{"log": "info", "info": "info", "warn": "warn", "error": "error", "debug": "debug"}
 
-// logFullText is the last line of a log that reached its limit.
 var logFullText = fmt.Sprintf("the log is full: lines after the first %d are dropped", MaxLines)
 
 func (m *vm) addConsole() {

@@ -241,7 +241,6 @@ func (p *Pool) release(c *child) {
 	p.warm = append(p.warm, c)
 }
 
-// retire stops a child that was idle for too long.
 func (p *Pool) retire(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

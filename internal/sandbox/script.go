@@ -77,7 +77,6 @@ func syntaxFailure(code string, err error) *Failure {
 	return failure
 }
 
-// vm is a JavaScript runtime for a single script.
 type vm struct {
 	*goja.Runtime
 	// The original functions, which the script cannot change.
@@ -147,7 +146,6 @@ func (m *vm) call(program *goja.Program, r request) (goja.Value, *Failure) {
 	}
 }
 
-// input decodes the input of a script with JSON.parse.
 func (m *vm) input(r request) (goja.Value, error) {
 	text := "null"
 	if r.Input != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/dop251/goja"
 )
 
-// files has the files of a script, in its child process.
 type files struct {
 	host  host
 	of    map[*goja.Object]*file // by identity, which a script cannot forge
@@ -22,7 +21,6 @@ type files struct {
 	rangeError, byteArray goja.Value
 }
 
-// file is a file that a script was given or has created.
 type file struct {
 	File
 	created bool

@@ -100,7 +100,6 @@ func scanWorkspace(r database.Row) (w auth.Workspace, err error) {
 	return w, err
 }
 
-// workspaceFields returns the scan destinations for the columns of a workspace.
 func workspaceFields(w *auth.Workspace) []any { return append(workspaceRows.into(w), &w.First) }
 
 // workspaceReader reads workspaces, also for the stores that embed it.

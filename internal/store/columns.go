@@ -35,7 +35,6 @@ type converted struct {
 	// into is where the column is scanned to, and decode converts that, if it is not nil.
 	into   any
 	decode func() error
-	// encode returns the value of the column.
 	encode func() (any, error)
 }
 
@@ -109,7 +108,6 @@ func kindOf(field any) archive.Kind {
 	}
 }
 
-// columns returns the columns as an SQL list, each with a prefix such as "w.".
 func (m *mapping[T]) columns(prefix string) string {
 	return prefix + strings.Join(m.names, ", "+prefix)
 }

@@ -91,7 +91,6 @@ func (t Table) pageQueries() (first, rest string) {
 	return head + tail, head + ` WHERE (` + sqlList(t.Key) + `) > (` + database.Placeholders(2, len(strings.Fields(t.Key))) + `)` + tail
 }
 
-// rowBuffer holds one row of a table.
 type rowBuffer struct {
 	columns    []archive.Column
 	keyColumns []int // indexes of the primary key

@@ -109,7 +109,6 @@ func (s Accounts) RemoveMember(ctx context.Context, workspaceID, userID string, 
 	})
 }
 
-// removeOrphanedUser deletes a user who is no longer in any workspace.
 func removeOrphanedUser(tx *transaction, userID string) error {
 	n, err := database.Number(tx, `SELECT COUNT(*) FROM members WHERE user_id = $1`, userID)
 	if err != nil || n > 0 {

@@ -14,7 +14,6 @@ import (
 
 var pendingTriggersTable = Table{Name: "pending_triggers", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"}
 
-// insertPendingEvent stores an event for a trigger that fires on it.
 func insertPendingEvent(tx *transaction, e event.Event, to trigger.EventFilter) error {
 	at := clock.Past(e.At)
 	tx.AfterCommit(func() { tx.db.notify.EventPending(at) })

@@ -152,8 +152,6 @@ func checkChildStart(tx *transaction, r run.Run) error {
 	return err
 }
 
-// announceStart reports that a run started, and wakes it if this process can execute
-// it.
 func (s Runs) announceStart(start run.Start, executable bool) {
 	failpoint.Hit(failpoint.AfterAcceptCommit, start.Run.ID)
 	s.db.notify.Started(start.Run.WorkspaceID)

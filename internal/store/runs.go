@@ -123,7 +123,6 @@ func (s Runs) RunSummary(ctx context.Context, workspaceID, id string) (*run.Run,
 	return &found.Run, nil
 }
 
-// whereRun selects the steps of a run in order.
 const whereRun = `WHERE run_id = $1 ORDER BY seq`
 
 const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, deadline, awaits, reason,

@@ -134,7 +134,6 @@ func incrementKey(tx *transaction, scope state.Scope, op state.Increment) (state
 	return k.put(next)
 }
 
-// put writes the key within the limits of the plan.
 func (k *keyTx) put(next state.Key) (state.Stored, error) {
 	next.CreatedAt, next.UpdatedAt = k.scope.At, k.scope.At
 	if k.live != nil {

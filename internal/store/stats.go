@@ -11,7 +11,6 @@ import (
 
 // Stats is a snapshot of a driver's counters.
 type Stats struct {
-	// Transactions counts transactions by outcome.
 	Transactions map[string]int64
 	// Groups is how many transactions shared a commit, and Commits how long it
 	// took until they were durable.

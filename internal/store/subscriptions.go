@@ -123,7 +123,6 @@ func (s Subscriptions) nextSubscriptions() string {
 		WHERE s.free = 1 AND s.place <= $3`
 }
 
-// isUnclaimed returns the condition that no node works on a subscription.
 func (s Subscriptions) isUnclaimed(now, self string) string {
 	return `(claimed_until IS NULL OR claimed_until <= ` + now + ` OR claimed_by <> ` + self + ` AND ` + s.db.queue.NodeIsGone("claimed_by", self) + `)`
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/table"
 )
 
-// stored is a row of a table with the size of its data.
 type stored struct {
 	table.Record
 	size int

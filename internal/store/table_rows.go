@@ -237,7 +237,6 @@ func (s Tables) ImportRows(ctx context.Context, scope table.Scope, op table.Impo
 	return inTransaction(ctx, s.db, scope, op, importTableRows)
 }
 
-// inTransaction performs an operation in a transaction of its own.
 func inTransaction[S, Op, Result any](ctx context.Context, db *DB, scope S, op Op, perform func(*transaction, S, Op) (Result, error)) (Result, error) {
 	return transact(ctx, db, func(tx *transaction) (Result, error) { return perform(tx, scope, op) })
 }

@@ -27,7 +27,6 @@ var tableIndexTable = Table{Name: "table_index", Key: "table_id column_id value 
 
 var tableRowsTable = Table{Name: "table_rows", Key: "table_id id", Text: "table_id id workspace_id unique_key data", Int: "size created_at updated_at"}
 
-// openTable locks the tables of the workspace and reads the one of an operation.
 func openTable(tx *transaction, scope table.Scope) (*tableTx, error) {
 	have, err := lockState(tx, scope.WorkspaceID)
 	if err != nil {
@@ -138,7 +137,6 @@ func rowsByKeys(n int) string {
 		WHERE r.table_id = $1 AND r.workspace_id = $2 AND r.unique_key = keys.value`
 }
 
-// byKeys returns the rows with the given unique keys, by key.
 func (t *tableTx) byKeys(keys []string) (map[string]stored, error) {
 	found := map[string]stored{}
 	for chunk := range slices.Chunk(keys, keyBatch) {

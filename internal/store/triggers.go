@@ -83,7 +83,6 @@ func deleteTriggerRows(tx *transaction, where string, args ...any) error {
 	return err
 }
 
-// deleteOldTriggerType deletes the rows of a trigger whose type has changed.
 func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) error {
 	n, err := tx.Exec(`DELETE FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND type <> $3`, workflowID, t.ID, t.Type)
 	if err != nil || n == 0 {
@@ -143,7 +142,6 @@ func fire(tx *transaction, r run.Run, f run.Fire) error {
 	return claimTriggerKey(tx, r, f)
 }
 
-// execOne runs a statement that must change exactly one row.
 func execOne(tx *transaction, statement string, args ...any) error {
 	n, err := tx.Exec(statement, args...)
 	if err == nil && n != 1 {

@@ -42,7 +42,6 @@ func (s Accounts) writeIf(ctx context.Context, fn func(*transaction) (bool, erro
 	return err == nil, err
 }
 
-// oneRow reports whether a conditional statement changed its row.
 func oneRow(n int64, err error) (bool, error) { return n == 1, err }
 
 // HasUsers implements account.Store.

@@ -98,7 +98,6 @@ type parser struct {
 	replaceErr error
 }
 
-// frame is an open mapping or sequence.
 type frame struct {
 	entry  int
 	closer byte

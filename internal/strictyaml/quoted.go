@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// quoted reads a quoted scalar and folds its lines. A key must be on one line.
 func (p *parser) quoted(parent int, key bool) (text []byte, ok bool) {
 	opened, quote := p.pos, p.src[p.pos]
 	keep := 0 // blanks after this are dropped at the end of a line
@@ -107,7 +106,6 @@ func (p *parser) escape(text []byte, parent, opened int) ([]byte, bool) {
 	}
 }
 
-// codePoint reads the digits of an escape that starts at an offset.
 func (p *parser) codePoint(text []byte, at, digits int) ([]byte, bool) {
 	r, ok := p.hex(digits)
 	if !ok {

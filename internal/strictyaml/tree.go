@@ -34,7 +34,6 @@ func (p *parser) value(at int) (index int, ok bool) {
 	return index, true
 }
 
-// open starts a mapping or a sequence at an offset.
 func (p *parser) open(at int, opener, closer byte) bool {
 	index, ok := p.value(at)
 	if !ok {
@@ -56,7 +55,6 @@ func (p *parser) close() bool {
 	return true
 }
 
-// member starts a member of the open mapping, with its key at an offset.
 func (p *parser) member(at int, key string) bool {
 	f := &p.stack[len(p.stack)-1]
 	switch {

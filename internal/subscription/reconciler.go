@@ -46,8 +46,7 @@ type Deps struct {
 	Programs    trigger.Programs
 	Triggers    trigger.Store
 	Values      trigger.Values
-	// Node is this node.
-	Node string
+	Node        string
 	// BaseURL returns the public URL of the installation.
 	BaseURL func() string
 	Log     *slog.Logger

@@ -151,7 +151,6 @@ type Scope struct {
 // Store persists tables. Each method is one transaction. Names are unique per
 // workspace.
 type Store interface {
-	// In returns the store as a part of a transaction.
 	In(tx txn.Tx) Store
 	Rows
 	InsertTable(ctx context.Context, t Table, atMost int, entry audit.Entry) (Outcome, error)

@@ -55,7 +55,6 @@ type scan struct {
 	used     map[string]bool
 }
 
-// user is the step or the trigger around a value.
 type user struct {
 	operation, trigger string
 	connection         string // the input with its connection

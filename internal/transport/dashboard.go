@@ -175,7 +175,6 @@ func (d *dashboard) serve(w http.ResponseWriter, r *http.Request, a *asset) {
 	writeBytes(w, http.StatusOK, read())
 }
 
-// acceptsGzip reports whether an Accept-Encoding header allows gzip.
 func acceptsGzip(header string) bool {
 	for coding := range strings.SplitSeq(header, ",") {
 		name, weight, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")

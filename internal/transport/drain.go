@@ -20,7 +20,6 @@ const (
 	maxDrainsPerNetwork = 32
 )
 
-// drains counts the bodies that are being drained.
 type drains struct {
 	mu        sync.Mutex
 	total     int

@@ -32,7 +32,6 @@ func mountOf(path string) mount {
 	}
 }
 
-// prefixLocation rewrites the Location header to the mount of the caller.
 func (m mount) prefixLocation(r *Reply) *Reply {
 	if at := r.header["Location"]; m == mountSession && strings.HasPrefix(at, keyPrefix) {
 		return r.WithHeader("Location", sessionPrefix+at)

@@ -26,7 +26,6 @@ type stallGuard struct {
 	requests map[*guardedRequest]struct{}
 }
 
-// guardedRequest is a request in flight that can be abandoned.
 type guardedRequest struct {
 	out    *recorder
 	http   *http.Request

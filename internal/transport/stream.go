@@ -89,7 +89,6 @@ func (s *Server) authorize(ctx context.Context, r *http.Request, e *Endpoint, c 
 	return nil
 }
 
-// pump writes the events of a feed to a client.
 type pump struct {
 	out       *EventStream
 	feed      Feed
@@ -154,7 +153,6 @@ func (p *pump) wait(ctx context.Context, notBefore time.Time, checks <-chan time
 	}
 }
 
-// openStreams counts the open streams of workspaces.
 type openStreams struct {
 	mu    sync.Mutex
 	count map[string]int

@@ -83,7 +83,6 @@ func (s *Sender) start(ctx context.Context, d Due, e *endpoint) {
 	})
 }
 
-// deliver makes one attempt and records its result.
 func (s *Sender) deliver(ctx context.Context, d Due) (*Report, error) {
 	delivery, err := s.outbox.OutgoingDelivery(ctx, d.WorkspaceID, d.DeliveryID)
 	if err != nil || delivery == nil {
@@ -116,7 +115,6 @@ func (s *Sender) record(ctx context.Context, report Report) {
 	}
 }
 
-// finished updates the bookkeeping after an attempt.
 func (s *Sender) finished(o outcome) {
 	now := clock.Steady()
 	e := s.endpoint(o.due.WebhookID)

@@ -13,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
-// maxCached is the maximum number of cached results.
 const maxCached = 4096
 
 // retryAfter is when a client should save again if too many checks are waiting.

@@ -101,7 +101,6 @@ func run(ctx context.Context, runner Runner, req action.Request) (action.Result,
 	return action.Result{Output: value}, nil
 }
 
-// timeLimit returns how long the script may run.
 func timeLimit(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -120,7 +119,6 @@ func writeLog(req action.Request, lines []sandbox.Line) {
 	}
 }
 
-// toFailure converts a failure of the sandbox to one of the step.
 func toFailure(f *sandbox.Failure) *action.Failure {
 	out := &action.Failure{Code: ScriptError, Message: formatFailure(f)}
 	switch f.Kind {

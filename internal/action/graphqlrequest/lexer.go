@@ -37,7 +37,6 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// syntaxError is a problem in a document.
 type syntaxError struct {
 	line    int
 	message string

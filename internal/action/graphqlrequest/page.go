@@ -20,7 +20,6 @@ type pagination struct {
 	variable string
 }
 
-// pageScope has the names that the expressions of paginate can use.
 var pageScope = expr.NewScope(map[string][]string{"data": nil, "extensions": nil, "headers": nil, "status": nil, "page": nil})
 
 // parsePagination returns a pagination, and the problems that the schema does not express.

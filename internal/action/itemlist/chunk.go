@@ -17,7 +17,6 @@ type chunk struct {
 	items json.RawMessage
 }
 
-// hashLength is the length of an encoded hash in seen.
 const hashLength = 8
 
 func hashPosition(position []byte) string {

@@ -157,7 +157,6 @@ func (x *blobReader) text() error {
 	return nil
 }
 
-// isSelected reports whether a path leads to the present value.
 func (x *blobReader) isSelected() bool {
 	return slices.ContainsFunc(x.paths, func(p jsonpath.Path) bool { return slices.Equal(p, x.steps) })
 }
@@ -242,7 +241,6 @@ func (r *textReader) escaped() (byte, error) {
 	return byte(code), nil
 }
 
-// unexpectedEnd returns the error of a response that ends too early.
 func unexpectedEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return invalid("it ends in the middle")

@@ -146,7 +146,6 @@ func (k *Keeper) recover(ctx context.Context) {
 	k.takeOver(ctx, expired)
 }
 
-// takeOver takes over the runs of expired nodes and removes the nodes.
 func (k *Keeper) takeOver(ctx context.Context, expired []string) {
 	for _, id := range expired {
 		k.terminateSessions(ctx, id)

@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// reservationTime is the time after which an unused reservation expires.
 const reservationTime = 15 * time.Second
 
 // Wake queues a run that this node owns, or sets a local timer for it.

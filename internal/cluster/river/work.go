@@ -26,7 +26,6 @@ type wakeUp struct {
 // Kind implements river.JobArgs.
 func (wakeUp) Kind() string { return "wake_up" }
 
-// worker claims the runs of jobs.
 type worker struct {
 	river.WorkerDefaults[wakeUp]
 	dispatcher *Dispatcher

@@ -21,7 +21,6 @@ type fairQueue struct {
 	inFlight   map[string]int // number of runs by subqueue
 }
 
-// subqueue holds the runs of one workspace.
 type subqueue struct {
 	runs []queued
 	head int

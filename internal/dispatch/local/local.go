@@ -161,7 +161,6 @@ func (d *Dispatcher) isLow() bool {
 	return length < refillBelow
 }
 
-// hasEnough reports whether a workspace has enough runs queued.
 func (d *Dispatcher) hasEnough(name string) bool {
 	return name != isolatedQueue && d.queue.queued(name) >= refillBelow
 }

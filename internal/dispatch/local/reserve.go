@@ -6,7 +6,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// reservationTime is the time after which an unused reservation expires.
 const reservationTime = 10 * time.Second
 
 // reservations are slots in the queue for runs that are about to start.

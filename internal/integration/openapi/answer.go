@@ -59,7 +59,6 @@ func (b *builder) isJSONAnswer(media *node) bool {
 	return err == nil && len(s.types) > 0 && s.inputType() != "string"
 }
 
-// answerContent returns the content of the answer if all went well.
 func (b *builder) answerContent() []*node {
 	var best *node
 	for _, one := range b.operation.at.get("responses").members() {

@@ -16,10 +16,8 @@ import (
 // without it a document of one MiB could take hours.
 const maxSteps = 1_000_000
 
-// maxNotes is the most notes of a manifest.
 const maxNotes = 300
 
-// maxAuth is the most ways to authenticate.
 const maxAuth = 10
 
 var (
@@ -60,7 +58,6 @@ type note struct {
 	message string
 }
 
-// note notes what the manifest does with a part of the document.
 func (c *converter) note(at *node, message string) {
 	n := note{at, message}
 	if c.noted == nil {

@@ -129,7 +129,6 @@ func dataMember(n *node) bool {
 	return strings.HasPrefix(n.name, "x-") && n.parent.name != "properties"
 }
 
-// checkReferences checks that every reference leads to a value of the document.
 func (d *Document) checkReferences() error {
 	var found []note
 	var walk func(n *node)

@@ -11,7 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// builder makes an operation of a manifest.
 type builder struct {
 	*converter
 	operation Operation

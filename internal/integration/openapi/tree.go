@@ -30,7 +30,6 @@ type node struct {
 	index  map[string]*node // of an object with many members
 }
 
-// indexFrom is the number of members from which an object has an index.
 const indexFrom = 12
 
 // buildTree decodes JSON that was checked before.

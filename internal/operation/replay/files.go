@@ -15,7 +15,6 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// files keeps the files of a test in memory.
 type files struct{ content map[string][]byte }
 
 // Create implements action.Files.

@@ -288,7 +288,6 @@ func execute(ctx context.Context, a action.Action, req action.Request) (any, err
 	return nil, errors.New("the operation does not end")
 }
 
-// compare compares the result of an operation with the expected one.
 func (t Test) compare(files *files, output any, err error) error {
 	if err != nil || t.Error != nil {
 		return t.Error.compare(err)

@@ -164,7 +164,6 @@ func (t TriggerTest) compare(found operation.Found, err error) error {
 	return compareEncoded("what it finds", got, want)
 }
 
-// compareEncoded compares two values as JSON.
 func compareEncoded(what string, got, want any) error {
 	gotText, err := strictjson.Encode(got)
 	if err != nil {

@@ -173,7 +173,6 @@ func (c *conn) flush() error {
 	return c.sendPending()
 }
 
-// sendNow returns a sendFunc that sends at once.
 func sendNow(ctx context.Context, t *transaction) sendFunc {
 	return func(statements []*statement) error { return t.send(ctx, statements) }
 }

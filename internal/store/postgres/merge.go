@@ -62,7 +62,6 @@ func merge(statements []*statement) []*statement {
 	return merged
 }
 
-// dedupe removes duplicate expectations.
 func dedupe(statements []*statement) []*statement {
 	var unique []*statement
 	for _, s := range statements {

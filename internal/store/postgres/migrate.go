@@ -138,7 +138,6 @@ func checkOlderNodes(ctx context.Context, db *sql.DB, schema int64) error {
 // ErrNotMigrated means that the database has no schema, or an older one.
 var ErrNotMigrated = errors.New("run `stepmill migrate` first")
 
-// checkSchema rejects a database that this binary does not support.
 func checkSchema(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	var table *string
 	if err := pool.QueryRow(ctx, `SELECT to_regclass($1)::text`, versionTable).Scan(&table); err != nil {

@@ -120,7 +120,6 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// markRecovery inserts a mark that a crash recovery removes.
 const markRecovery = `INSERT INTO recovery (id, mark) VALUES (1, gen_random_uuid()::text) ON CONFLICT (id) DO NOTHING`
 
 // Pool returns the pool of connections for everything else.

@@ -56,7 +56,6 @@ func canceledError(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "the request was canceled before it was processed").Because(ctx.Err())
 }
 
-// writeOnce runs fn in its own transaction.
 func (db *DB) writeOnce(ctx context.Context, fn func(database.Conn) error) error {
 	pooled, err := db.acquire(ctx)
 	if err != nil {

@@ -31,11 +31,9 @@ const (
 	maxCursor  = 4 << 10
 	// maxResponse limits the items of all pages of a response, in bytes.
 	maxResponse = 1 << 20
-	// timeout is the duration of one poll.
-	timeout = 30 * time.Second
+	timeout     = 30 * time.Second
 )
 
-// requests is the Reader of polls that send a request of their own.
 type requests struct {
 	values      trigger.Values
 	connections trigger.Connections
@@ -86,7 +84,6 @@ func (r *requests) Read(ctx context.Context, asked Query) (Found, *mask.Masker, 
 	return found, masker, err
 }
 
-// request holds everything that the request of a poll is built from.
 type request struct {
 	Query
 	vars    map[string]any
