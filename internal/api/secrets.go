@@ -31,13 +31,13 @@ type variables struct {
 
 func newSecrets(service *secret.Service, cursors *paging.Codec) secrets {
 	return secrets{values[secret.Secret, string]{
-		kind: "secrets", service: func() *secret.Values[secret.Secret, string] { return service.Secrets }, show: showSecret, cursors: cursors,
+		kind: "secrets", service: func() *secret.Values[secret.Secret, string] { return service.Secrets }, show: func(s secret.Secret) any { return secretBody{s.Name, changesOf(s.Metadata)} }, cursors: cursors,
 	}}
 }
 
 func newVariables(service *secret.Service, cursors *paging.Codec) variables {
 	return variables{values[secret.Variable, json.RawMessage]{
-		kind: "variables", service: func() *secret.Values[secret.Variable, json.RawMessage] { return service.Variables }, show: showVariable, cursors: cursors,
+		kind: "variables", service: func() *secret.Values[secret.Variable, json.RawMessage] { return service.Variables }, show: func(v secret.Variable) any { return variableBody{v.Name, v.Value, changesOf(v.Metadata)} }, cursors: cursors,
 	}}
 }
 
@@ -124,12 +124,8 @@ type secretBody struct {
 	changes
 }
 
-func showSecret(s secret.Secret) any { return secretBody{s.Name, changesOf(s.Metadata)} }
-
 type variableBody struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
 	changes
 }
-
-func showVariable(v secret.Variable) any { return variableBody{v.Name, v.Value, changesOf(v.Metadata)} }

@@ -10,17 +10,12 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/counter"
-	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
 type runCounts struct {
 	started atomic.Int64
 	ended   *counter.Set
-}
-
-func newRunCounts() *runCounts {
-	return &runCounts{ended: counter.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
 }
 
 func (s *Server) metricSources() []telemetry.Source {

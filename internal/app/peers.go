@@ -19,19 +19,15 @@ import (
 
 // self describes this process to other nodes.
 func (s *Server) self() node.Node {
+	host, _ := os.Hostname() // empty if it is not known
 	self := node.Node{
-		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Level: release.Known(),
+		ID: s.node, Name: cmp.Or(s.config.NodeName, host, "unnamed"), Version: config.VersionText(), Role: s.role, Level: release.Known(),
 		Listens: s.front.reachableAddresses(), StartedAt: clock.Now(),
 	}
 	if s.front.listener != nil {
 		self.URL = s.publicURL()
 	}
 	return self
-}
-
-func nodeName(given string) string {
-	name, _ := os.Hostname() // empty if it is not known
-	return cmp.Or(given, name, "unnamed")
 }
 
 // ownAddresses returns the addresses that steps must not reach: those of this

@@ -21,6 +21,7 @@ import (
 	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/descriptor"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
@@ -161,7 +162,8 @@ func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
 		front:   front{config: serve, log: log},
 		changes: changes{watchers: run.NewWatchers(), runs: pubsub.NewBroker(), events: pubsub.NewBroker()},
 	}
-	s.runner.data, s.runner.log, s.runner.counts = &s.data, log, newRunCounts()
+	s.runner.data, s.runner.log = &s.data, log
+	s.runner.counts = &runCounts{ended: counter.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
 	s.disk.log, s.disk.awaitsSpace = log, s.runner.awaitsSpace.Load
 	return s
 }

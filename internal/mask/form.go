@@ -35,12 +35,6 @@ func (s *set) add(text string, beginnings ...int) {
 	}
 }
 
-func (s *set) sort() {
-	for _, bucket := range s.forms {
-		slices.SortFunc(bucket, func(a, b form) int { return b.length - a.length })
-	}
-}
-
 func filterBit(first uint32) uint32 { return first * 0x9E3779B1 >> 16 }
 
 // search appends where forms are in a text.

@@ -46,7 +46,9 @@ func New(values []string) *Masker {
 	if len(seen) == 0 {
 		return nil
 	}
-	s.sort()
+	for _, bucket := range s.forms {
+		slices.SortFunc(bucket, func(a, b form) int { return b.length - a.length })
+	}
 	m.sets = []*set{s}
 	return m
 }

@@ -67,11 +67,6 @@ func (c *child) kill() {
 	_ = c.pipe.Close()
 }
 
-func (c *child) reap() {
-	_ = c.cmd.Wait() // see ProcessState
-	close(c.exited)
-}
-
 // roundTrip sends a request and reads the reply. After any error other than a
 // *Failure of the script the child can no longer be used.
 func (c *child) roundTrip(ctx context.Context, frame []byte, files Files) (Outcome, error) {

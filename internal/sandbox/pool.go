@@ -221,7 +221,8 @@ func (p *Pool) acquire() (*child, error) {
 	stop := context.AfterFunc(p.closing, c.kill)
 	go func() {
 		defer p.running.Done()
-		c.reap()
+		_ = c.cmd.Wait() // see ProcessState
+		close(c.exited)
 		p.processes.Add(-1)
 		stop()
 	}()

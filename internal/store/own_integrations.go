@@ -51,11 +51,8 @@ func (s OwnIntegrations) InsertManifest(ctx context.Context, m ownintegration.Ma
 			return outcome, err
 		}
 		was, err := readManifest(tx, m.WorkspaceID, m.ID)
-		if err != nil {
-			return outcome, err
-		}
-		if was != nil {
-			return ownintegration.Exists, nil
+		if err != nil || was != nil {
+			return ownintegration.Exists, err
 		}
 		if outcome, err = roomForManifest(tx, m); err != nil || outcome != ownintegration.Done {
 			return outcome, err
@@ -99,11 +96,8 @@ func (s OwnIntegrations) ReplaceManifest(ctx context.Context, m ownintegration.M
 		n, err := tx.Exec(`UPDATE own_integrations SET manifest = $1, digest = $2, updated_at = $3, updated_by = $4
 			WHERE workspace_id = $5 AND id = $6 AND digest = $7`,
 			m.Text, m.Digest, m.UpdatedAt, m.UpdatedBy, m.WorkspaceID, m.ID, wasDigest)
-		if err != nil {
-			return outcome, err
-		}
-		if n == 0 {
-			return ownintegration.Stale, nil
+		if err != nil || n == 0 {
+			return ownintegration.Stale, err
 		}
 		if problem != "" {
 			if err := tx.Do(`UPDATE connections SET status = $1, problem = $2 WHERE workspace_id = $3 AND integration = $4`,

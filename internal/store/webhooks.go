@@ -65,21 +65,15 @@ func hasWorkflow(tx *transaction, w webhook.Webhook) (bool, error) {
 func (s Webhooks) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int, entry audit.Entry) (webhook.Outcome, error) {
 	return transact(ctx, s.db, func(tx *transaction) (webhook.Outcome, error) {
 		known, err := hasWorkflow(tx, w)
-		if err != nil {
-			return webhook.Done, err
-		}
-		if !known {
-			return webhook.NoWorkflow, nil
+		if err != nil || !known {
+			return webhook.NoWorkflow, err
 		}
 		if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
 			return webhook.Done, err
 		}
 		room, err := incrementUsage(tx, "webhooks", w.WorkspaceID, atMost)
-		if err != nil {
-			return webhook.Done, err
-		}
-		if !room {
-			return webhook.TooMany, nil
+		if err != nil || !room {
+			return webhook.TooMany, err
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if err := webhookRows.insertInto(tx, w); err != nil {
@@ -105,11 +99,8 @@ func (s Webhooks) Webhooks(ctx context.Context, workspaceID string, page paging.
 func (s Webhooks) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.Time, entry audit.Entry) (webhook.Outcome, error) {
 	return transact(ctx, s.db, func(tx *transaction) (webhook.Outcome, error) {
 		known, err := hasWorkflow(tx, w)
-		if err != nil {
-			return webhook.Done, err
-		}
-		if !known {
-			return webhook.NoWorkflow, nil
+		if err != nil || !known {
+			return webhook.NoWorkflow, err
 		}
 		if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
 			return webhook.Done, err
@@ -125,11 +116,8 @@ func (s Webhooks) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time
 			WHERE id = $7 AND workspace_id = $8 AND updated_at = $9 AND deleted_at IS NULL`,
 			w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason, w.UpdatedAt, w.ID, w.WorkspaceID, was,
 			w.SealedSecret, w.SecretHint, database.BytesOrNil(w.OldSecret), database.TimeOrNil(w.OldUntil))
-		if err != nil {
-			return webhook.Done, err
-		}
-		if n == 0 {
-			return webhook.Changed, nil
+		if err != nil || n == 0 {
+			return webhook.Changed, err
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if on == 1 && !w.Enabled {

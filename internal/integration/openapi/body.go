@@ -139,11 +139,8 @@ func (b *builder) addObjectBody(how, kind string, media *node, required bool) er
 
 func (b *builder) addMember(members *object, m schemaMember, how string, media *node, of *schema) error {
 	in, s, err := b.converter.input(m.schemas, 0, how == "multipart")
-	if err != nil {
+	if err != nil || s.readOnly {
 		return err
-	}
-	if s.readOnly {
-		return nil
 	}
 	in.Required = of.required[m.name]
 	if value := s.constant; value != nil && in.Required && value.kind < kindList && value.kind != kindNull && in.Enum != nil {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
@@ -162,10 +161,5 @@ func (d *Document) Manifest(options Options) (*Result, error) {
 }
 
 // checkManifest parses a manifest as people's manifests are parsed.
-func checkManifest(text []byte) error {
-	_, err := integration.Parse(text, func(string) (*integration.Integration, bool) { return nil, false })
-	return err
-}
-
 // pathMethods are the methods of operations in a path item, in the order of manifests.
 func pathMethods() []string { return strings.Fields("get post put patch delete head options trace") }

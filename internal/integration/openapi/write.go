@@ -134,7 +134,7 @@ func (c *converter) write() ([]byte, error) {
 	if len(text) > integration.MaxManifest {
 		return nil, tooLarge(len(c.operations))
 	}
-	if err := checkManifest(text); err != nil {
+	if _, err := integration.Parse(text, func(string) (*integration.Integration, bool) { return nil, false }); err != nil {
 		if problems := integration.AsErrors(err); len(problems) > 0 {
 			problems[0].Line, problems[0].Column = 0, 0 // of the manifest, which nobody sees
 			return nil, c.document.errorf(c.document.root, "the manifest of this document is not valid: %s", problems[0])

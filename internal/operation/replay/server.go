@@ -248,7 +248,7 @@ func (want Request) compareBody(r egress.Request) error {
 			return err
 		}
 		return equalValues("the multipart body", sortJSON(got), sortJSON(want.Multipart))
-	case want.Message != nil || want.Text != nil && isMessage(contentType):
+	case want.Message != nil || want.Text != nil && strings.HasPrefix(contentType, messageType):
 		return want.compareMessage(body)
 	case want.Size != nil && len(body) != *want.Size:
 		return fmt.Errorf("the body has %d bytes, want %d", len(body), *want.Size)

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"strconv"
@@ -234,7 +233,5 @@ func (db *DB) newPool(ctx context.Context, opts Options, size int) (*pgxpool.Poo
 	}
 	return pool, nil
 }
-
-func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 var _ database.Driver = (*DB)(nil)
