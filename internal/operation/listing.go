@@ -22,8 +22,9 @@ const (
 	maxListed    = 300
 	maxListCalls = 20
 	maxListBytes = 8 << 20
-	// listSlots is how many listings are in progress at a time, for all workspaces and
-	// for one, and listsWaiting how many others of a workspace may wait.
+	// listSlots is how many listings are in progress at a time, for all workspaces and for one, so
+	// that a slow service does not keep other workspaces waiting, and listsWaiting how many others
+	// of a workspace may wait.
 	listSlots             = 16
 	listSlotsPerWorkspace = 4
 	listsWaiting          = 32

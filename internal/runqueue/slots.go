@@ -105,8 +105,8 @@ func (t *clusterTransaction) expectSlot(workspaceID string, plan auth.Plan, vers
 	})
 }
 
-// hasHeadroom reports whether a workspace has enough free slots for the next
-// transaction to expect one.
+// hasHeadroom reports whether a workspace has enough free slots for the next transaction to expect
+// one. With few, the expectation would often fail, and the transaction would have to be run again.
 func hasHeadroom(inUse, limit int) bool { return limit >= 16 && inUse <= limit*3/4 }
 
 // noQueueLimit applies to runs that were accepted before: they always fit.

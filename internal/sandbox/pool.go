@@ -31,12 +31,12 @@ type Config struct {
 const (
 	defaultScripts = 1000
 	defaultIdle    = time.Minute
-	// compileCPU bounds the processor time of compiling, compileTimeout how long it
-	// takes on a busy machine.
+	// compileCPU bounds the processor time of compiling, and compileTimeout the time, because on a
+	// busy machine the code of one line can take longer than compileCPU.
 	compileCPU, compileTimeout = 2 * time.Second, 30 * time.Second
-	// checkSlots is how many checks run at the same time, checksPerWorkspace how
-	// many of them are of one workspace, and maxWaitingChecks how many more of its
-	// checks may wait.
+	// checkSlots is how many checks run at the same time, checksPerWorkspace how many of them are
+	// of one workspace, so that code that takes long to compile delays no other, and
+	// maxWaitingChecks how many more of its checks may wait.
 	checkSlots, checksPerWorkspace, maxWaitingChecks = 2, 1, 16
 )
 

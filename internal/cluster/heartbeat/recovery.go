@@ -197,8 +197,8 @@ func (k *Keeper) takeRuns(ctx context.Context, id string, died bool) (int, error
 }
 
 const (
-	// maintenanceLease names the lease of the leader in the database. Nodes of all
-	// versions must agree on it.
+	// maintenanceLease names the lease of the leader in the database. It must never change: nodes
+	// of two releases would both lead.
 	maintenanceLease = "tend"
 	// maintenanceInterval is the time between maintenance rounds.
 	maintenanceInterval = 10 * time.Second

@@ -92,7 +92,8 @@ func Convert(data []byte, options Options) (*Result, error) {
 // Operations returns the operations of the document, in its order.
 func (d *Document) Operations() []Operation { return slices.Clone(d.operations) }
 
-// Limits on the choice of operations.
+// Limits on the choice of operations. Each name or pattern is compared with each operation, of
+// which a document can have 80,000: without them, one name of a megabyte would take a minute.
 const (
 	maxMatches = 5_000_000 // of a name or a pattern with an operation
 	maxWanted  = 300       // characters of a name or a pattern

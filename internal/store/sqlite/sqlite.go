@@ -182,8 +182,9 @@ func openers(path string, readOnly bool) (writer, reader opener) {
 	return func() (*sqlite.Conn, error) { return openConn(path, false) }, func() (*sqlite.Conn, error) { return openConn(path, true) }
 }
 
-// settings apply to every connection. Acknowledged writes must survive a
-// power failure, so every commit is flushed.
+// settings apply to every connection. Acknowledged writes must survive a power failure, so every
+// commit is flushed. Nothing is mapped into memory, because a page fault on a disk that does not
+// respond would stop the whole process, and not only one thread.
 func settings(readOnly bool) []string {
 	list := []string{
 		"PRAGMA synchronous = FULL",
