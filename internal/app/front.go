@@ -17,8 +17,8 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// shutdownTimeout is how long requests in flight may take to finish, and then steps in flight.
-// Twice as much fits into the minute that docs/operations.md tells service managers to wait.
+// shutdownTimeout is how long requests in flight may take to finish. Steps in flight get as long
+// after that: both fit into the minute that docs/operations.md tells service managers to wait.
 const shutdownTimeout = 25 * time.Second
 
 // front is what clients reach: the listeners of the API and of the metrics.

@@ -9,15 +9,20 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/cluster"
 	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/release"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// self describes this process to other nodes.
+func (s *Server) clusterConfig() cluster.Config {
+	return cluster.Config{Self: s.self(), Capacity: engine.Slots, Store: s.data.store, Process: process{s}, Log: s.log}
+}
+
 func (s *Server) self() node.Node {
 	host, _ := os.Hostname() // empty if it is not known
 	self := node.Node{

@@ -197,8 +197,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		usage: usage.NewService(st.Usage), inbox: trigger.NewInbox(st.Triggers), connections: connections, files: s.files,
 	}
 	programs := workflow.NewPrograms(st.Workflows, actions, types.Format())
-	joining := cluster.Config{Self: s.self(), Capacity: engine.Slots, Store: s.data.store, Process: process{s}, Log: s.log}
-	if s.topology, err = s.data.db.join(ctx, joining, s.config.NodeLease, s.filesPlace); err != nil {
+	if s.topology, err = s.data.db.join(ctx, s.clusterConfig(), s.config.NodeLease, s.filesPlace); err != nil {
 		return err
 	}
 	s.runner.dispatch, s.housekeeper.topology = s.topology.Dispatcher(), s.topology
