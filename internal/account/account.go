@@ -54,7 +54,6 @@ type ClientInfo struct {
 // nil if there is no such row. A false result means that a condition did not hold
 // and nothing was changed.
 type Store interface {
-	// In returns the store as a part of a transaction.
 	In(tx txn.Tx) Store
 	FirstWorkspace(ctx context.Context) (*auth.Workspace, error)
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
@@ -125,7 +124,6 @@ func truncate(text string, n int) string {
 	return text
 }
 
-// actorFor returns the actor for a user in a workspace.
 func actorFor(u User, role Role, w auth.Workspace, requestID string) auth.Actor {
 	return auth.Actor{Workspace: w, Type: audit.ActorUser, ID: u.ID, Label: u.Name, Scopes: role.Scopes(), RequestID: requestID}
 }

@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// RFC 5321 allows 254 bytes for an address and 64 before the @, and RFC 1035 63 for a label of
+	// a domain.
 	maxEmail = 254
 	maxLocal = 64
 	maxLabel = 63

@@ -16,14 +16,13 @@ const (
 	// failureWindow, so that nobody can fill the audit log by guessing.
 	maxFailures   = 10
 	failureWindow = time.Hour
-	// maxPendingFailures bounds what waits to be written while the database is
+	// maxPendingFailures bounds the memory for failures that wait while the database is
 	// unavailable.
 	maxPendingFailures = 1000
 	// maxFailureWorkspaces bounds in how many workspaces a failure is recorded.
 	maxFailureWorkspaces = 50
 )
 
-// failure is a failed sign-in of a user.
 type failure struct {
 	userID string
 	at     time.Time

@@ -218,7 +218,6 @@ func (s *Service) identifiedUser(ctx context.Context, identity Identity, email s
 	return *found, false, err
 }
 
-// accept makes a user a member of the workspace that they were invited to.
 func (s *Service) accept(ctx context.Context, invited InvitationPreview, u User, isNew bool, client ClientInfo) (SignedIn, string, error) {
 	if member, err := s.store.Member(ctx, invited.WorkspaceID, u.ID); err != nil || member != nil {
 		if err == nil {

@@ -24,8 +24,9 @@ const (
 
 	saltBytes = 16
 	hashBytes = 32
-	// maxConcurrentHashes bounds the memory that hashing takes. maxWaitingHashes
-	// bounds the queue to about two seconds of work.
+	// maxConcurrentHashes bounds the memory that hashing takes, because argon2id allocates all of
+	// it at once. maxWaitingHashes bounds the queue to about two seconds of work: without it, a
+	// flood of sign-ins would keep everyone waiting.
 	maxConcurrentHashes = 2
 	maxWaitingHashes    = 32
 )
@@ -41,10 +42,10 @@ type Cost struct {
 // DefaultCost returns the cost of new hashes if WithCost is not given.
 func DefaultCost() Cost { return Cost{Memory: 64 << 10, Passes: 2, Threads: 1} }
 
-// gcThreshold is the memory of a hash, in KiB, that triggers a garbage collection.
+// gcThreshold is the memory of a hash, in KiB, that triggers a garbage collection. Without one
+// after each hash, the heap could grow to several times what all hashes in progress need.
 const gcThreshold = 1 << 10
 
-// maxCost bounds the cost of a stored hash.
 var maxCost = Cost{Memory: 256 << 10, Passes: 16, Threads: 16}
 
 // normalize returns a password in NFC, in which it is measured and hashed:

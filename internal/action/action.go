@@ -113,8 +113,7 @@ type Request struct {
 	// elsewhere use it, so that no masked value gets there.
 	MaskedInput map[string]any
 	// Now is the time of day.
-	Now time.Time
-	// Workspace is the id of the workspace of the run.
+	Now       time.Time
 	Workspace string
 	// IdempotencyKey identifies this step of this run. It is the same for every
 	// attempt, so that a receiver can recognize retries.
@@ -125,8 +124,7 @@ type Request struct {
 	// may have had effects. Retried reports whether such a call failed.
 	Interrupted bool
 	Retried     bool
-	// Run is the run that the step is part of.
-	Run Run
+	Run         Run
 	// Began is when the step began. It is the same for every attempt, even after
 	// a crash.
 	Began time.Time
@@ -155,8 +153,7 @@ type Request struct {
 	// MaxOutput is the most bytes that a state may have as JSON, and an output without
 	// the lists in it that become list files. Zero means that there is no limit.
 	MaxOutput int
-	// Plan is the plan of the workspace.
-	Plan auth.Plan
+	Plan      auth.Plan
 	// Log adds a line to the log of the step. It must not be called concurrently
 	// or after the action has returned.
 	Log func(level Level, message string)
@@ -173,11 +170,9 @@ const DepthHeader = "X-Service-Depth"
 
 // Run describes the run that an action is part of.
 type Run struct {
-	ID string
-	// WorkflowID is the id of the workflow of the run.
+	ID         string
 	WorkflowID string
-	// Path is the path of the step in the run.
-	Path string
+	Path       string
 	// Depth is the number of ancestors of the run.
 	Depth int
 	// Trial reports whether the step is only being tested, outside any run.

@@ -30,7 +30,6 @@ type Source interface {
 	// Outlines returns the actions in alphabetical order. Unlike Find, it compiles none of
 	// them.
 	Outlines() []Outline
-	// Codes are the error codes of all of them.
 	Codes() []Code
 }
 

@@ -94,7 +94,6 @@ func (c *checked) explainLeaf(e *jsonschema.ValidationError) []Problem {
 	}
 }
 
-// decimalText returns a number of a schema as it is written there.
 func decimalText(r *big.Rat) string {
 	value, _ := r.Float64()
 	return strconv.FormatFloat(value, 'f', -1, 64)

@@ -201,7 +201,6 @@ func serveOne(ctx context.Context, conn net.Conn, handle Handler) {
 	_ = out.send(frame{Exit: &status})
 }
 
-// output sends frames.
 type output struct {
 	mu      sync.Mutex
 	encoder *json.Encoder

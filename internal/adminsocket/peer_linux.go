@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUser returns the user that a client runs as.
 func peerUser(conn net.Conn) (uid int, known bool, err error) {
 	var peer *unix.Ucred
 	err = onSocket(conn, func(fd int) (err error) {

@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// actions serves the actions that steps can use.
 type actions struct {
 	actions   *action.Catalog
 	workflows *workflow.Service
@@ -50,7 +49,6 @@ func showAction(spec action.Spec) actionBody {
 	return body
 }
 
-// jsonOrNull returns the JSON text of a declaration, or null if there is none.
 func jsonOrNull(text string) json.RawMessage {
 	if text == "" {
 		return json.RawMessage("null")

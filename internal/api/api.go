@@ -73,8 +73,7 @@ type Options struct {
 	// user gets OIDCRole, or is rejected if it is empty.
 	OIDC     IdentityProvider
 	OIDCRole account.Role
-	// Version is the version of the program.
-	Version string
+	Version  string
 	// Ready returns an error if the service cannot handle requests.
 	Ready func(context.Context) error
 	// Warnings returns what restricts a service that is ready; nil for nothing.
@@ -93,7 +92,6 @@ func New(services Services, options Options) *transport.Server {
 	}, options.Options, &routes)
 }
 
-// handlers has the handlers of each resource.
 type handlers struct {
 	actions         actions
 	auditLog        auditLog
@@ -151,7 +149,7 @@ func newHandlers(s Services, o Options) *handlers {
 		searches:      searches{s.Workflows, s.Runs},
 		secrets:       newSecrets(s.Secrets, o.Cursors),
 		serviceCalls:  serviceCalls{s.ServiceCalls, o.Limits},
-		sessions:      sessions{s.Accounts, newSignInLimits(s.Accounts, o.PreauthPerMinute), o.PublicURL, o.Version, o.Cursors, o.Log},
+		sessions:      sessions{s.Accounts, &signInLimits{s.Accounts, ratelimit.New(), o.PreauthPerMinute}, o.PublicURL, o.Version, o.Cursors, o.Log},
 		stateKeys:     stateKeys{s.State, o.Cursors},
 		tables:        tables{s.Tables, o.Cursors},
 		templates:     templates{s.Workflows, o.Cursors},

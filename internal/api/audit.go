@@ -9,7 +9,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// auditLog serves the audit log.
 type auditLog struct {
 	audit   *audit.Service
 	cursors *paging.Codec

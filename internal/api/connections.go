@@ -13,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
-// connections serves connections.
 type connections struct {
 	connections *connection.Service
 	tester      *connection.Tester
@@ -70,7 +69,6 @@ func showConnection(c connection.Connection, usage connection.Usage) connectionB
 	}
 }
 
-// describeConnection returns a connection with what uses it, and where.
 func describeConnection(ctx context.Context, service *connection.Service, c connection.Connection) (connectionBody, error) {
 	all, err := service.Usage(ctx, transport.Actor(ctx), []string{c.Name})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// consents serves the consents of people to connections.
 type consents struct {
 	consents    *connection.Consents
 	connections *connections
@@ -28,7 +27,6 @@ type consentBody struct {
 	RedirectURL  string `json:"redirect_url"`
 }
 
-// connect begins a connection that needs consent.
 func (h *consents) connect(ctx context.Context, in *newConnectionRequest) (*transport.Reply, error) {
 	wanted, err := in.wanted()
 	if err != nil {
@@ -51,7 +49,6 @@ type reconnectRequest struct {
 	} `body:"optional"`
 }
 
-// reconnect begins to renew the consent for a connection.
 func (h *consents) reconnect(ctx context.Context, in *reconnectRequest) (*transport.Reply, error) {
 	if err := h.checkHost(ctx); err != nil {
 		return nil, err
@@ -87,7 +84,6 @@ type confirmConsentRequest struct {
 	} `body:"required"`
 }
 
-// confirm reconnects a connection with another account.
 func (h *consents) confirm(ctx context.Context, in *confirmConsentRequest) (*transport.Reply, error) {
 	if err := required(member{"/state", in.Body.State}); err != nil {
 		return nil, err

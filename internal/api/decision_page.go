@@ -39,7 +39,6 @@ func newDecisionPage() decisionPage {
 	}
 }
 
-// pageView is the data of the page.
 type pageView struct {
 	Style template.CSS
 	// Title and Text describe the state of the decision; Mood is its CSS class.
@@ -154,7 +153,6 @@ func timeLeft(d time.Duration) string {
 	return strconv.Itoa(int(d/day)) + " days left"
 }
 
-// failPage renders an error page.
 func (h *decisionLinks) failPage(call *transport.Call, err error) {
 	f := call.Problem(err)
 	view := pageView{Title: "Something went wrong", Text: "Please try again in a moment."}

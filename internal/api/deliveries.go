@@ -40,7 +40,6 @@ type deliveryAttempt struct {
 	Error      *string `json:"error"`
 }
 
-// loggedAttempt is an attempt with the response of the endpoint.
 type loggedAttempt struct {
 	deliveryAttempt
 	Answer *string `json:"answer"`
@@ -104,7 +103,6 @@ func (in *listDeliveriesRequest) filter() (webhook.Filter, error) {
 	return f, err
 }
 
-// joinNames joins a list with commas.
 func joinNames[T ~string](list []T) string {
 	out := make([]string, len(list))
 	for i, item := range list {

@@ -14,7 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// events serves the events of a workspace.
 type events struct {
 	events    *event.Service
 	workflows *workflow.Service
@@ -68,7 +67,6 @@ func unknownEvent(parameterName, name string) error {
 	return transport.Parameter(parameterName, "%q is not an event type%s", transport.Clean(name), suggest.Hint(name, known))
 }
 
-// eventBody is an event in a list.
 type eventBody struct {
 	ID         string          `json:"id"`
 	Event      event.Type      `json:"event"`
@@ -140,7 +138,6 @@ type gapBody struct {
 	Through string `json:"through"`
 }
 
-// eventFeed streams the events of a workspace.
 type eventFeed struct {
 	feed   *event.Feed
 	sentID string // the last position that was sent to the client

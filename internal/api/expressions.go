@@ -96,14 +96,12 @@ func (b sampleBody) sample() run.Sample {
 	}
 }
 
-// evaluationBody is the result of an expression that has a value.
 type evaluationBody struct {
 	Valid bool   `json:"valid"`
 	Value any    `json:"value"`
 	Type  string `json:"type"`
 }
 
-// failedEvaluationBody is the result of an expression that failed.
 type failedEvaluationBody struct {
 	Valid bool            `json:"valid"`
 	Error expressionError `json:"error"`
@@ -126,7 +124,6 @@ type expressionError struct {
 	Pointer string `json:"pointer"`
 }
 
-// maxExpressions limits the expressions in one request.
 const maxExpressions = 50
 
 func (h *previews) evaluate(ctx context.Context, in *evaluateRequest) (*transport.Reply, error) {

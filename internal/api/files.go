@@ -18,7 +18,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// files serves files.
 type files struct {
 	files   *file.Service
 	cursors *paging.Codec
@@ -104,7 +103,6 @@ func (h *files) upload(ctx context.Context, in *uploadFileRequest) (*transport.R
 	return transport.OK(showFile(recorded[0])).WithHeader("Location", "/v1/files/"+recorded[0].ID), nil
 }
 
-// receive stores the bytes of a file.
 func (h *files) receive(ctx context.Context, name, media string, from io.Reader) (file.File, error) {
 	workspace := transport.Actor(ctx).Workspace
 	w, err := h.files.Create(ctx, file.Owner{WorkspaceID: workspace.ID, Plan: workspace.Plan}, name, media)
@@ -118,7 +116,6 @@ func (h *files) receive(ctx context.Context, name, media string, from io.Reader)
 	return w.Finish()
 }
 
-// maxFormFiles is how many files a form may have.
 const maxFormFiles = 20
 
 type fileList struct {

@@ -7,7 +7,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// health serves the health checks.
 type health struct {
 	readiness func(context.Context) error
 	warnings  func() []string // nil: there are none
@@ -24,12 +23,10 @@ type readinessBody struct {
 	Warnings []string `json:"warnings"`
 }
 
-// alive reports that the process is alive.
 func (h *health) alive(context.Context, *noInput) (*transport.Reply, error) {
 	return transport.OK(statusBody{"ok"}), nil
 }
 
-// ready reports whether the service can handle requests.
 func (h *health) ready(ctx context.Context, _ *noInput) (*transport.Reply, error) {
 	if err := h.readiness(ctx); err != nil {
 		return nil, fault.New(fault.Unavailable, "not ready: %s", err)

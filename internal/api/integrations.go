@@ -16,7 +16,6 @@ import (
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
-// integrations serves the integrations of the catalog and of the workspace.
 type integrations struct {
 	integrations *ownintegration.Service
 	triggers     *trigger.Service

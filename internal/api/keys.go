@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
-// keys serves API keys.
 type keys struct {
 	auth    *auth.Service
 	cursors *paging.Codec

@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
-// members serves the members of a workspace and the invitations to it.
 type members struct {
 	accounts  *account.Service
 	publicURL func() string

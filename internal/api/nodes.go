@@ -9,7 +9,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// nodes serves the nodes of the installation.
 type nodes struct {
 	nodes   *node.Service
 	cursors *paging.Codec

@@ -14,7 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
-// oauthApps serves the OAuth apps of a workspace.
 type oauthApps struct {
 	apps          *connection.Apps
 	subscriptions *subscription.Service
@@ -105,7 +104,6 @@ type createAppRequest struct {
 	} `body:"required"`
 }
 
-// preparedApp is an app to create, with the hooks of its service.
 type preparedApp struct {
 	app   connection.SealedApp
 	hooks []operation.Registration

@@ -16,7 +16,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// providerSignIns serves sign-ins with an identity provider.
 type providerSignIns struct {
 	accounts  *account.Service
 	sessions  *sessions
@@ -54,7 +53,6 @@ type startOIDCRequest struct {
 	Next string `query:"next"`
 }
 
-// start redirects the browser to the provider.
 func (h *providerSignIns) start(ctx context.Context, in *startOIDCRequest) (*transport.Reply, error) {
 	if err := h.countAttempt(ctx); err != nil {
 		return nil, err

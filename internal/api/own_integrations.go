@@ -20,7 +20,6 @@ func (h *integrations) prepareCreate(ctx context.Context, in *createIntegrationR
 	return h.integrations.Parse(transport.Actor(ctx), string(in.Manifest))
 }
 
-// create adds an integration of the workspace. The body of the request is its manifest.
 func (h *integrations) create(ctx context.Context, tx txn.Tx, prepared ownintegration.Own) (*transport.Reply, error) {
 	own, err := h.integrations.In(tx).Create(ctx, transport.Actor(ctx), prepared)
 	if err != nil {
@@ -35,7 +34,6 @@ type replaceIntegrationRequest struct {
 	Manifest []byte `body:"text"`
 }
 
-// replacement is a new manifest of an integration.
 type replacement struct {
 	id    string
 	own   ownintegration.Own
@@ -47,7 +45,6 @@ func (h *integrations) prepareReplace(ctx context.Context, in *replaceIntegratio
 	return replacement{in.ID, own, etag.ParseMatch(in.IfMatch)}, err
 }
 
-// replace replaces the manifest of an integration of the workspace.
 func (h *integrations) replace(ctx context.Context, tx txn.Tx, r replacement) (*transport.Reply, error) {
 	own, err := h.integrations.In(tx).Replace(ctx, transport.Actor(ctx), r.id, r.own, r.match)
 	if err != nil {
@@ -134,7 +131,6 @@ type manifestBody struct {
 	UpdatedBy *string `json:"updated_by"`
 }
 
-// getManifest returns the manifest of an integration of the workspace as it was written.
 func (h *integrations) getManifest(ctx context.Context, in *idRequest) (*transport.Reply, error) {
 	m, err := h.integrations.Manifest(ctx, transport.Actor(ctx), in.ID)
 	if err != nil {

@@ -76,8 +76,6 @@ func register(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET "+transport.ReadyPath, auth.Public, http.StatusOK, h.health.ready)
 }
 
-// registerCatalogs adds the routes of what is the same for all workspaces: actions,
-// templates and integrations.
 func registerCatalogs(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/actions", auth.Read, http.StatusOK, h.actions.list)
 	transport.Handle(t, "GET /v1/actions/{name}", auth.Read, http.StatusOK, h.actions.get)
@@ -97,7 +95,6 @@ func registerCatalogs(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/integrations/{id}/triggers/{trigger}", auth.Read, http.StatusOK, h.integrations.getTrigger)
 }
 
-// registerRuns adds the routes of runs and their steps.
 func registerRuns(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, h.runs.list)
 	transport.HandlePrepared(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, h.runs.prepareStart, h.runs.starts.commit)
@@ -115,7 +112,6 @@ func registerRuns(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, h.runs.listApprovals)
 }
 
-// registerConnections adds the routes of connections and OAuth apps.
 func registerConnections(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/connections", auth.Read, http.StatusOK, h.connections.list)
 	transport.HandlePrepared(t, "POST /v1/connections", auth.Write, http.StatusCreated, h.connections.prepareCreate, h.connections.create)
@@ -161,7 +157,6 @@ func registerTables(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "DELETE /v1/state/{key}", auth.Write, http.StatusNoContent, h.stateKeys.remove)
 }
 
-// registerFiles adds the routes of files and their resumable uploads.
 func registerFiles(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/files", auth.Read, http.StatusOK, h.files.list)
 	transport.HandleSlow(t, "POST /v1/files", auth.Execute, http.StatusCreated, h.files.upload)
@@ -175,7 +170,6 @@ func registerFiles(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "DELETE /v1/files/uploads/{id}", auth.Execute, http.StatusNoContent, h.uploads.end).Headers = setTusHeaders
 }
 
-// registerWebhooks adds the routes of events, webhooks and deliveries.
 func registerWebhooks(t *transport.RouteTable, h *handlers) {
 	transport.Handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, h.webhooks.list)
 	transport.HandleWrite(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, h.webhooks.create)

@@ -16,7 +16,6 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// runs serves runs, their steps and their logs.
 type runs struct {
 	runs      *run.Service
 	workflows *workflow.Service

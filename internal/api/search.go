@@ -14,13 +14,11 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// searches serves searches.
 type searches struct {
 	workflows *workflow.Service
 	runs      *run.Service
 }
 
-// searchTypes lists the types that can be searched.
 func searchTypes() []string { return []string{"workflow", "run", "template"} }
 
 type searchRequest struct {
@@ -90,7 +88,6 @@ func (in *searchRequest) types() ([]string, error) {
 	return types, nil
 }
 
-// words parses a query parameter that holds search words.
 func words(name, text string) (search.Query, error) {
 	query, err := search.Parse(text)
 	if err != nil {

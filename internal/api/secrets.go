@@ -21,25 +21,23 @@ type values[T, V any] struct {
 	cursors *paging.Codec
 }
 
-// secrets serves secrets.
 type secrets struct {
 	values[secret.Secret, string]
 }
 
-// variables serves variables.
 type variables struct {
 	values[secret.Variable, json.RawMessage]
 }
 
 func newSecrets(service *secret.Service, cursors *paging.Codec) secrets {
 	return secrets{values[secret.Secret, string]{
-		kind: "secrets", service: func() *secret.Values[secret.Secret, string] { return service.Secrets }, show: showSecret, cursors: cursors,
+		kind: "secrets", service: func() *secret.Values[secret.Secret, string] { return service.Secrets }, show: func(s secret.Secret) any { return secretBody{s.Name, changesOf(s.Metadata)} }, cursors: cursors,
 	}}
 }
 
 func newVariables(service *secret.Service, cursors *paging.Codec) variables {
 	return variables{values[secret.Variable, json.RawMessage]{
-		kind: "variables", service: func() *secret.Values[secret.Variable, json.RawMessage] { return service.Variables }, show: showVariable, cursors: cursors,
+		kind: "variables", service: func() *secret.Values[secret.Variable, json.RawMessage] { return service.Variables }, show: func(v secret.Variable) any { return variableBody{v.Name, v.Value, changesOf(v.Metadata)} }, cursors: cursors,
 	}}
 }
 
@@ -126,12 +124,8 @@ type secretBody struct {
 	changes
 }
 
-func showSecret(s secret.Secret) any { return secretBody{s.Name, changesOf(s.Metadata)} }
-
 type variableBody struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
 	changes
 }
-
-func showVariable(v secret.Variable) any { return variableBody{v.Name, v.Value, changesOf(v.Metadata)} }

@@ -22,7 +22,6 @@ func serviceCallMethods() []string {
 	return []string{http.MethodPost, http.MethodGet, http.MethodHead}
 }
 
-// serve handles a call of a service.
 func (h *serviceCalls) serve(call *transport.Call, token string) {
 	response, err := h.accept(call, token)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// sessions serves the sessions of people.
 type sessions struct {
 	accounts  *account.Service
 	limits    *signInLimits
@@ -58,7 +57,6 @@ type signedInBody struct {
 	OAuthRedirectURL string `json:"oauth_redirect_url"`
 }
 
-// show responds with the user, the session and the workspaces.
 func (h *sessions) show(ctx context.Context, in account.SignedIn) (*transport.Reply, error) {
 	all, err := h.accounts.Workspaces(ctx, in)
 	if err != nil {

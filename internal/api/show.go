@@ -16,7 +16,6 @@ func showAll[T, W any](items []T, show func(T) W) []W {
 	return out
 }
 
-// orNull returns nil for an empty string.
 func orNull(text string) *string {
 	if text == "" {
 		return nil
@@ -24,7 +23,6 @@ func orNull(text string) *string {
 	return &text
 }
 
-// orEmpty returns an empty list for a missing one.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -32,7 +30,6 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// orObject returns an empty object for a missing value.
 func orObject(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return json.RawMessage("{}")

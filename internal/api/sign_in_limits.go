@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// signInLimits counts attempts to sign in.
 type signInLimits struct {
 	accounts         *account.Service
 	attempts         *ratelimit.Limiter
@@ -30,10 +29,6 @@ const (
 	// except networks in which the user has a session.
 	attemptsPerAccount = 100
 )
-
-func newSignInLimits(accounts *account.Service, preauthPerMinute int) *signInLimits {
-	return &signInLimits{accounts, ratelimit.New(), preauthPerMinute}
-}
 
 // count counts a sign-in attempt by network and, if an e-mail address is
 // given, by address. It returns an error if a limit is exceeded. Nothing depends
@@ -61,7 +56,6 @@ func (h *signInLimits) count(ctx context.Context, email string) error {
 	return transport.RateLimited("too many sign-in attempts: this e-mail address may be tried %d times per minute from all IP addresses together", state)
 }
 
-// hasSessionIn reports whether a user has a session in a network.
 func (h *signInLimits) hasSessionIn(ctx context.Context, email, from string) (bool, error) {
 	addresses, err := h.accounts.SessionAddresses(ctx, email)
 	if err != nil {

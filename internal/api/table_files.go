@@ -20,7 +20,6 @@ type importBody struct {
 	Updated int `json:"updated"`
 }
 
-// preparedRows are rows to import into a table.
 type preparedRows struct {
 	tableID string
 	rows    table.Import

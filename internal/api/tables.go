@@ -16,7 +16,6 @@ import (
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
-// tables serves tables and their rows.
 type tables struct {
 	tables  *table.Service
 	cursors *paging.Codec

@@ -11,7 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// templates serves the templates of workflows.
 type templates struct {
 	workflows *workflow.Service
 	cursors   *paging.Codec

@@ -15,7 +15,6 @@ import (
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
-// triggers serves the triggers of workflows.
 type triggers struct {
 	triggers      *trigger.Service
 	subscriptions *subscription.Service

@@ -17,7 +17,6 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
-// uploads serves resumable uploads.
 type uploads struct{ files *file.Service }
 
 // Resumable uploads follow the protocol tus, https://tus.io/protocols/resumable-upload.
@@ -96,7 +95,6 @@ func (h *uploads) create(ctx context.Context, in *createUploadRequest) (*transpo
 	return showUpload(u).WithHeader("Location", "/v1/files/uploads/"+u.ID), nil
 }
 
-// showUpload returns the headers of an upload.
 func showUpload(u file.Upload) *transport.Reply {
 	response := (&transport.Reply{}).WithHeader("Upload-Offset", strconv.FormatInt(u.Received, 10))
 	if !u.ExpiresAt.IsZero() {
@@ -193,7 +191,6 @@ func checkUploadBody(b *transport.BodyStream, offset, size int64) error {
 	return nil
 }
 
-// parseSize parses a header with a number of bytes.
 func parseSize(header, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != text {

@@ -21,7 +21,6 @@ import (
 // hookWait limits how long a call of a hook waits for the result of its run.
 const hookWait = maxWaitSeconds * time.Second
 
-// webhookCalls serves the URLs of webhook triggers.
 type webhookCalls struct {
 	hooks  *webhook.Hooks
 	limits ratelimit.Limits

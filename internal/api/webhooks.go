@@ -13,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-// webhooks serves webhooks and their deliveries.
 type webhooks struct {
 	webhooks *webhook.Service
 	cursors  *paging.Codec

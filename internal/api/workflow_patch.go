@@ -80,7 +80,6 @@ func (p *workflowPatch) source() (*workflow.SourcePatch, error) {
 	return &workflow.SourcePatch{Text: text, Optional: true}, nil
 }
 
-// fullPatch returns the complete patch.
 func (p *workflowPatch) fullPatch() (workflow.Patch, error) {
 	patch := p.patch()
 	var err error

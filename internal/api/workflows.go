@@ -15,7 +15,6 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// workflows serves workflows and their versions.
 type workflows struct {
 	workflows *workflow.Service
 	cursors   *paging.Codec
@@ -281,7 +280,6 @@ func (h *workflows) prepareRestore(ctx context.Context, in *restoreVersionReques
 	return h.workflows.PrepareRestore(ctx, transport.Actor(ctx), in.ID, in.N, etag.ParseMatch(in.IfMatch))
 }
 
-// restore writes the restored version and responds with the workflow.
 func (h *workflows) restore(ctx context.Context, tx txn.Tx, p workflow.Prepared) (*transport.Reply, error) {
 	w, err := h.commit(ctx, tx, p)
 	if err != nil {
@@ -290,7 +288,6 @@ func (h *workflows) restore(ctx context.Context, tx txn.Tx, p workflow.Prepared)
 	return showWorkflow(w), nil
 }
 
-// insert creates a prepared workflow and responds with it.
 func (h *workflows) insert(ctx context.Context, tx txn.Tx, p workflow.Prepared) (*transport.Reply, error) {
 	w, err := h.commit(ctx, tx, p)
 	if err != nil {
@@ -307,7 +304,6 @@ func (h *workflows) commit(ctx context.Context, tx txn.Tx, p workflow.Prepared) 
 	return w, err
 }
 
-// showNewWorkflow responds with a workflow that was created.
 func showNewWorkflow(w workflow.Workflow) *transport.Reply {
 	return showWorkflow(w).WithHeader("Location", "/v1/workflows/"+w.ID)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
-// workspaces serves workspaces.
 type workspaces struct {
 	auth    *auth.Service
 	cursors *paging.Codec

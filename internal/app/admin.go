@@ -209,7 +209,6 @@ func (a *Admin) UpdateWorkspace(ctx context.Context, id string, name, plan *stri
 	return showWorkspace(w), cliError(err)
 }
 
-// readAll reads all pages of a list.
 func readAll[T any](read func(paging.Request) (paging.Page[T], error)) ([]T, error) {
 	var out []T
 	request := paging.Request{Limit: paging.MaxLimit}

@@ -9,7 +9,6 @@ import (
 	"github.com/stepmill/stepmill/web"
 )
 
-// apiOptions returns the settings of the API.
 func (s *Server) apiOptions() (api.Options, error) {
 	cursors, err := paging.NewCodec(s.data.vault.Derive("cursors"))
 	if err != nil {

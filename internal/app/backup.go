@@ -96,8 +96,8 @@ func noteUnrecorded(notices io.Writer, copied string, err error) {
 	}
 }
 
-// maxBackup is how long a backup of a running server may take. It keeps the server from
-// deleting the bytes of files.
+// maxBackup is how long a backup of a running server may take. Meanwhile the server deletes no
+// bytes of files, so one that never ended would keep their space for ever.
 const maxBackup = 24 * time.Hour
 
 // WriteBackup writes a consistent copy of the data that the server has open. It writes to
@@ -124,7 +124,6 @@ func (a *Admin) WriteBackup(ctx context.Context, to, notices io.Writer) error {
 	return err
 }
 
-// storedBlob is a blob that the database refers to.
 type storedBlob struct {
 	id   blob.ID
 	size int64 // of the sealed bytes

@@ -57,7 +57,6 @@ func (s *Server) listenForCommands(ctx context.Context, dir string) {
 	}
 }
 
-// serveCommands runs the commands of the operator until the context ends.
 func (s *Server) serveCommands(ctx context.Context) {
 	adminsocket.Serve(ctx, s.commands.listener, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
 		defer func() {
@@ -115,7 +114,6 @@ func runInServer(ctx context.Context, server *adminsocket.Client, args []string,
 	return errors.Join(err, printErr)
 }
 
-// retryEvery is the interval of retry.
 const retryEvery = 20 * time.Millisecond
 
 // retry calls do until it returns another error than the given one, or the time is

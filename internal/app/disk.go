@@ -52,7 +52,6 @@ const (
 	warnDiskSpace = "disk_space"
 )
 
-// watch looks at the disk until the context ends.
 func (d *disk) watch(ctx context.Context) error {
 	for clock.Sleep(ctx, diskCheckEvery) {
 		d.check(ctx)
@@ -127,7 +126,6 @@ func (d *disk) checkLog(now sqlite.Log) {
 	}
 }
 
-// warnings returns what restricts the service.
 func (d *disk) warnings() []warning {
 	var list []warning
 	switch {
@@ -142,7 +140,6 @@ func (d *disk) warnings() []warning {
 	return list
 }
 
-// messages returns the warnings as text.
 func (d *disk) messages() []string {
 	list := []string{}
 	for _, w := range d.warnings() {

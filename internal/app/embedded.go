@@ -63,7 +63,6 @@ func (d directory) keepsPrevious(place filesPlace) bool {
 
 func (d directory) commandDir() string { return d.Dir }
 
-// checkExists returns an error if the directory contains no database.
 func (d directory) checkExists() error {
 	_, err := os.Stat(filepath.Join(d.Dir, sqlite.FileName))
 	if errors.Is(err, fs.ErrNotExist) {

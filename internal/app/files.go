@@ -26,7 +26,6 @@ const (
 	sharedPlace    = "postgres"
 )
 
-// filesPlace is where the bytes of files are.
 type filesPlace struct {
 	// name identifies the place, so that all nodes use the same. It does not contain
 	// what may differ between them.
@@ -62,7 +61,6 @@ func openFilesPlace(ctx context.Context, data config.Data, own func() (filesPlac
 	return filesPlace{"s3://" + settings.Bucket + "/" + settings.Prefix, bucket, bucketCapacity}, nil
 }
 
-// openDirectory opens the place of files in a data directory.
 func openDirectory(dataDir string) (filesPlace, error) {
 	blobs, err := dir.Open(filepath.Join(dataDir, filesFolder))
 	return filesPlace{directoryPlace, blobs, dirCapacity}, err

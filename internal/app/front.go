@@ -17,6 +17,8 @@ import (
 	"github.com/stepmill/stepmill/internal/transport"
 )
 
+// shutdownTimeout is how long requests in flight may take to finish. Steps in flight get as long
+// after that: both fit into the minute that docs/operations.md tells service managers to wait.
 const shutdownTimeout = 25 * time.Second
 
 // front is what clients reach: the listeners of the API and of the metrics.
@@ -35,7 +37,6 @@ type front struct {
 // metricsConns is how many connections one address may open to the metrics.
 const metricsConns = 32
 
-// listen opens the listeners.
 func (f *front) listen(ctx context.Context, sources ...telemetry.Source) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.config.Listen)
 	if err != nil {
@@ -47,7 +48,6 @@ func (f *front) listen(ctx context.Context, sources ...telemetry.Source) error {
 	return f.listenForMetrics(ctx, sources...)
 }
 
-// listenForMetrics opens the metrics listener if one is configured.
 func (f *front) listenForMetrics(ctx context.Context, sources ...telemetry.Source) (err error) {
 	at := f.config.MetricsListen
 	if at == "" {
@@ -65,7 +65,6 @@ func (f *front) listenForMetrics(ctx context.Context, sources ...telemetry.Sourc
 	return nil
 }
 
-// listeners returns the open listeners.
 func (f *front) listeners() []net.Listener {
 	var open []net.Listener
 	if f.listener != nil {
@@ -77,7 +76,6 @@ func (f *front) listeners() []net.Listener {
 	return open
 }
 
-// listenAddresses returns the addresses of the listeners.
 func (f *front) listenAddresses() []netip.AddrPort {
 	var at []netip.AddrPort
 	for _, listener := range f.listeners() {
@@ -172,7 +170,6 @@ func (f *front) stopServing(ctx context.Context, server *http.Server, stopWaitin
 	return nil
 }
 
-// close closes the listeners and the connections to the identity provider.
 func (f *front) close() error {
 	var errs []error
 	for _, listener := range f.listeners() {

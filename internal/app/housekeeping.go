@@ -25,7 +25,8 @@ const (
 	// removing old runs, which looks at all workflows.
 	expireEvery = time.Minute
 	pruneEvery  = 10 * time.Minute
-	// purgeBatch and purgePause keep the purge from delaying other writes.
+	// purgeBatch and purgePause keep the purge from delaying other writes, because the embedded
+	// database has one writer for all of them.
 	purgeBatch = 500
 	purgePause = 10 * time.Millisecond
 	// keepTokens is far longer than the minute in which rate limit tokens count,
@@ -130,7 +131,6 @@ func (h *housekeeper) sweep(ctx context.Context) error {
 	return nil
 }
 
-// expire removes expired rows.
 func (h *housekeeper) expire(ctx context.Context, now time.Time) {
 	st := h.data.store
 	h.purge(ctx, func() (bool, error) { return st.Idempotency.PurgeIdempotency(ctx, now, purgeBatch) })

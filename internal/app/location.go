@@ -18,7 +18,6 @@ import (
 // that nodes share. Its methods, and those of the backend that it opens, are all that
 // differs between the two.
 type location interface {
-	// describe returns the location for messages.
 	describe() string
 	// needDirectory returns an error if there is no data directory, for commands that
 	// replace its files.

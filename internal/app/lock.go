@@ -15,7 +15,6 @@ import (
 // errDirInUse means that another process has locked a data directory.
 var errDirInUse = errors.New("stop it, or choose another --data-dir")
 
-// lockFile is the name of the file that is locked.
 const lockFile = "lock"
 
 // lockTimeout is how long a server waits for a command that uses the directory.

@@ -10,21 +10,14 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/counter"
-	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
-// runCounts counts the runs that started and ended.
 type runCounts struct {
 	started atomic.Int64
 	ended   *counter.Set
 }
 
-func newRunCounts() *runCounts {
-	return &runCounts{ended: counter.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
-}
-
-// metricSources returns the functions that collect the metrics.
 func (s *Server) metricSources() []telemetry.Source {
 	return []telemetry.Source{s.collectNode, s.collectAPI, s.collectRuns, s.collectOutgoing, s.collectStore, s.collectFiles}
 }

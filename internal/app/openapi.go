@@ -56,7 +56,6 @@ func readOpenAPI(file string) (*openapi.Document, error) {
 	return document, inFile(err, file)
 }
 
-// inFile adds the name of the file to errors with places in it.
 func inFile(err error, file string) error {
 	if problems, ok := errors.AsType[integration.Errors](err); ok {
 		return problems.In(file)

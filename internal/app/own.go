@@ -24,13 +24,6 @@ type ownSource struct {
 	types   *workflow.TriggerTypes
 }
 
-// useOwnIntegrations lets steps and triggers use what workspaces have described themselves.
-func useOwnIntegrations(source ownSource, programs *workflow.Programs, workflows *workflow.Service) {
-	source.operations.UseOwn(source.integrations)
-	programs.UseOwn(source)
-	workflows.UseOwn(source)
-}
-
 func (ownSource) IsOwn(name string) bool { return integration.IsOwn(name) }
 
 func (o ownSource) Workspace(ctx context.Context, id string) (string, error) {

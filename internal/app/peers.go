@@ -19,26 +19,20 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// clusterConfig describes this process to the topology that it gets.
 func (s *Server) clusterConfig() cluster.Config {
 	return cluster.Config{Self: s.self(), Capacity: engine.Slots, Store: s.data.store, Process: process{s}, Log: s.log}
 }
 
-// self describes this process to other nodes.
 func (s *Server) self() node.Node {
+	host, _ := os.Hostname() // empty if it is not known
 	self := node.Node{
-		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Level: release.Known(),
+		ID: s.node, Name: cmp.Or(s.config.NodeName, host, "unnamed"), Version: config.VersionText(), Role: s.role, Level: release.Known(),
 		Listens: s.front.reachableAddresses(), StartedAt: clock.Now(),
 	}
 	if s.front.listener != nil {
 		self.URL = s.publicURL()
 	}
 	return self
-}
-
-func nodeName(given string) string {
-	name, _ := os.Hostname() // empty if it is not known
-	return cmp.Or(given, name, "unnamed")
 }
 
 // ownAddresses returns the addresses that steps must not reach: those of this
@@ -125,7 +119,6 @@ func publish(broker *pubsub.Broker, id string) {
 	}
 }
 
-// endedRunsTimeout limits the query for watched runs that have ended.
 const endedRunsTimeout = 5 * time.Second
 
 // checkEndedRuns finds the watched runs that have ended on another node.

@@ -37,7 +37,6 @@ func withProgress(ctx context.Context, limit time.Duration) (_ context.Context, 
 	}
 }
 
-// report reports progress.
 func (p progress) report() { p.timer.Reset(p.limit) }
 
 // writer returns a writer that reports what is written. It has its own limit on how long

@@ -69,7 +69,6 @@ func (r *restore) discard() error {
 	return errors.Join(os.RemoveAll(r.database+partialSuffix), os.RemoveAll(r.files+partialSuffix))
 }
 
-// prepare checks the source and copies it.
 func (r *restore) prepare(ctx context.Context, source string) error {
 	if err := r.discard(); err != nil { // of an interrupted restore
 		return err
@@ -184,7 +183,6 @@ func (r *restore) openPlace(ctx context.Context, installation string) (place fil
 	return place, err
 }
 
-// storeBlob writes the sealed bytes of a blob.
 func storeBlob(ctx context.Context, blobs blob.Store, id blob.ID, from io.Reader) error {
 	u, err := blobs.Begin(ctx, id)
 	if err != nil {
@@ -196,7 +194,6 @@ func storeBlob(ctx context.Context, blobs blob.Store, id blob.ID, from io.Reader
 	return errors.Join(err, u.Abort())
 }
 
-// swap replaces the current data with the prepared one.
 func (r *restore) swap() (previous string, err error) {
 	if previous, err = r.moveAside(); err != nil {
 		return "", err

@@ -21,6 +21,7 @@ import (
 	"github.com/stepmill/stepmill/internal/cluster/peer"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/counter"
 	"github.com/stepmill/stepmill/internal/descriptor"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
@@ -161,7 +162,8 @@ func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
 		front:   front{config: serve, log: log},
 		changes: changes{watchers: run.NewWatchers(), runs: pubsub.NewBroker(), events: pubsub.NewBroker()},
 	}
-	s.runner.data, s.runner.log, s.runner.counts = &s.data, log, newRunCounts()
+	s.runner.data, s.runner.log = &s.data, log
+	s.runner.counts = &runCounts{ended: counter.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
 	s.disk.log, s.disk.awaitsSpace = log, s.runner.awaitsSpace.Load
 	return s
 }
@@ -169,7 +171,6 @@ func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
 // abortStart cleans up after a start that failed.
 func (s *Server) abortStart() error { return errors.Join(s.data.undoStart(), s.close()) }
 
-// assemble builds the services on the store.
 func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	st, v := s.data.store, s.data.vault
 	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
@@ -207,7 +208,10 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runner.sender = webhook.NewSender(s.topology.Outbox(), s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st.Workflows, actions, types.Format(), nameSource{secrets, st.Connections}, trigger.NewArming(types, v))
 	s.data.db.checkNodes(workflows)
-	useOwnIntegrations(ownSource{integrations, st, operations, actions, types.Format()}, programs, workflows)
+	own := ownSource{integrations, st, operations, actions, types.Format()}
+	operations.UseOwn(integrations)
+	programs.UseOwn(own)
+	workflows.UseOwn(own)
 	s.runner.firers = types.Firers(trigger.Deps{Store: st.Triggers, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections.Opener, Actions: actions, Log: s.log})
 	subscriptions := subscription.Deps{
 		Store: st.Subscriptions, Vault: v, Operations: operations, Connections: connections.Opener, Apps: connections.Apps, Programs: programs, Triggers: st.Triggers, Values: secrets, Node: s.node, BaseURL: s.publicURL, Log: s.log,
@@ -240,7 +244,9 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 
 // openResources opens what steps use: outbound requests, script processes and files.
 func (s *Server) openResources(ctx context.Context, data config.Data, policy egress.Policy) (err error) {
-	s.runner.egress = s.newEgress(policy)
+	s.runner.egress = egress.New(egress.Config{
+		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses, Proxy: s.config.EgressProxy.URL(),
+	})
 	if s.runner.scripts, err = s.newSandbox(); err != nil {
 		return err
 	}
@@ -259,13 +265,6 @@ func (s *Server) newActions() (*action.Catalog, *operation.Actions, error) {
 		HTTP: s.runner.egress, Runs: childStarter{s}, Scripts: s.runner.scripts, Tables: s.data.store.Tables, Keys: s.data.store.State, Operations: operations,
 	})
 	return actions, operations, err
-}
-
-// newEgress builds the client for requests to other servers.
-func (s *Server) newEgress(policy egress.Policy) *egress.Client {
-	return egress.New(egress.Config{
-		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses, Proxy: s.config.EgressProxy.URL(),
-	})
 }
 
 // triggerTypes returns the types of triggers: those of the catalog, unless others are set.
@@ -423,8 +422,8 @@ func (s *Server) ready(ctx context.Context) error {
 	return nil
 }
 
-// maxCommit is how long a commit or a read may take before the service is no longer
-// ready.
+// maxCommit is how long a commit or a read may take before the service is no longer ready: a flush
+// that hangs cannot be cancelled, so that only /readyz can keep requests away.
 const maxCommit = 5 * time.Second
 
 // storageStalled returns a function that reports whether the disk of the embedded

@@ -21,7 +21,6 @@ type storage struct {
 	starts starts
 }
 
-// open opens the data for this process.
 func (d *storage) open(ctx context.Context, data config.Data, serve config.Serve, notify store.Notify, log *slog.Logger) (err error) {
 	at := locate(data)
 	options, err := at.prepareServer(ctx, d, serve, log)

@@ -83,7 +83,6 @@ type binaryText struct {
 	Base64 []byte `json:"base64"`
 }
 
-// check rejects a header of a file that this package cannot read.
 func (h Header) check() error {
 	switch {
 	case h.Format != Format:

@@ -99,7 +99,6 @@ func (r *Reader) Row() ([]any, error) {
 	return values, nil
 }
 
-// rowLine returns the line of the next row of the table.
 func (r *Reader) rowLine() ([]byte, error) {
 	if !r.inTable {
 		return nil, io.EOF
@@ -136,7 +135,6 @@ func (r *Reader) values(table Table, line []byte) ([]any, error) {
 	return values, nil
 }
 
-// decode decodes a value of the kind.
 func (k Kind) decode(cell json.RawMessage) (any, error) {
 	if string(cell) == "null" {
 		return nil, nil

@@ -123,7 +123,6 @@ func Verify(ctx context.Context, store ChainStore, workspaceID string, expected 
 	}
 }
 
-// follow continues the verification with the next records.
 func (v *Verification) follow(chain Chain, records []Record, expected *Link) {
 	if chain.PurgedSeq > v.Seq {
 		if expected != nil && expected.Seq > v.Seq && expected.Seq <= chain.PurgedSeq {
@@ -154,7 +153,6 @@ func (v *Verification) follow(chain Chain, records []Record, expected *Link) {
 	}
 }
 
-// accept counts an intact entry.
 func (v *Verification) accept(r Record) {
 	if v.Entries == 0 {
 		v.start = r.At

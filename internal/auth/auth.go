@@ -83,7 +83,6 @@ func (a Actor) AuditEntry(action, targetType, targetID string, details map[strin
 // Store persists workspaces and keys. Each method is one transaction. A pointer
 // result is nil if there is no such row.
 type Store interface {
-	// In returns the store as a part of a transaction.
 	In(tx txn.Tx) Store
 	// Install inserts the first workspace if there is none.
 	Install(ctx context.Context, in Installation) (installed bool, err error)

@@ -66,7 +66,8 @@ const (
 	gib = 1 << 30
 )
 
-// MaxRequestBody is the largest request body that any plan allows.
+// MaxRequestBody is the largest request body that any plan allows. Proxies are told to accept as
+// much, see docs/operations.md.
 const MaxRequestBody = 4 * mib
 
 // Plans lists the plans.

@@ -35,8 +35,8 @@ const (
 	tagSize     = 16
 	purpose     = "blobs"
 
-	// MaxSize is the maximum size of the plain bytes of a blob. The backends have
-	// lower ones.
+	// MaxSize is the maximum size of the plain bytes of a blob, low enough that a sealed size
+	// cannot overflow. The backends have lower ones.
 	MaxSize = math.MaxInt64 / 2
 )
 
@@ -193,10 +193,8 @@ func nonce(number int64, last bool) []byte {
 	return n[:]
 }
 
-// lastSegment returns the number of the last segment of a blob.
 func lastSegment(size int64) int64 { return max(0, size-1) / segmentSize }
 
-// sealedOffset returns where a segment begins.
 func sealedOffset(number int64) int64 { return int64(headerSize) + number*(segmentSize+tagSize) }
 
 // SealedSize returns the size of a sealed blob with that many plain bytes.

@@ -63,7 +63,6 @@ func runInServer(ctx context.Context, admin *app.Admin, args []string, stdout, s
 	return run(&console{Context: ctx, args: args, out: stdout, err: stderr, admin: admin})
 }
 
-// serverCommands are the commands that a server runs for another process.
 var serverCommands = []string{"keys", "users", "audit", "files", "workspaces", "workflows", "backup"}
 
 func run(con *console) (status int) {
@@ -109,7 +108,6 @@ func fail(stderr io.Writer, err error) int {
 	return 1
 }
 
-// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {

@@ -164,7 +164,6 @@ func (c *schemaIntegrationsCommand) Run(con *console) error {
 	return err
 }
 
-// pathsOr returns the paths, or the current folder.
 func pathsOr(paths []string) []string {
 	if len(paths) == 0 {
 		return []string{"."}
@@ -172,7 +171,6 @@ func pathsOr(paths []string) []string {
 	return paths
 }
 
-// count returns a number of things.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

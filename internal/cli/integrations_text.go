@@ -11,7 +11,6 @@ import (
 // textWidth is the width of text that is not a table.
 const textWidth = 80
 
-// integrationText describes an integration.
 func integrationText(i app.Integration) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s (%s)\n\n", i.Name, i.ID)
@@ -71,13 +70,11 @@ func inputList(inputs []app.IntegrationInput) string {
 	return strings.Join(out, ", ")
 }
 
-// operationText describes an operation.
 func operationText(o app.IntegrationOperation) string {
 	return headText(o.Title, o.Action, o.Summary, o.Deprecated) + inputsText("Input", o.Inputs) +
 		"\nExample of a step\n" + indent("  ", o.Example)
 }
 
-// triggerText describes a trigger.
 func triggerText(t app.IntegrationTrigger) string {
 	return headText(t.Title, t.Type, t.Summary, t.Deprecated) + wrap("", t.Source()) +
 		inputsText("Settings", t.Inputs) + "\nExample of a trigger\n" + indent("  ", t.Example)
@@ -94,7 +91,6 @@ func headText(title, name, summary string, deprecated *app.Deprecation) string {
 	return out
 }
 
-// inputsText describes inputs under a heading.
 func inputsText(heading string, inputs []app.IntegrationInput) string {
 	var out strings.Builder
 	if len(inputs) > 0 {
@@ -134,7 +130,6 @@ func wrap(prefix, text string) string {
 	return out.String() + strings.TrimRight(line, " ") + "\n"
 }
 
-// indent puts a prefix in front of each line.
 func indent(prefix, text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

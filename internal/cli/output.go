@@ -54,7 +54,6 @@ func printResult(con *console, asJSON bool, value any, rows [][]string) error {
 	return table.Flush()
 }
 
-// formatTime formats a time, or returns "-" for nil.
 func formatTime(t *time.Time) string {
 	if t == nil {
 		return "-"

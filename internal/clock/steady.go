@@ -9,7 +9,6 @@ import (
 // does not count as a jump.
 const MaxStep = time.Second
 
-// steadyTime is a reading of the steady time.
 type steadyTime struct {
 	at         time.Time     // the steady time
 	local      time.Time     // the monotonic time of the reading

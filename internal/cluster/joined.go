@@ -35,7 +35,8 @@ const (
 	listenConnections = 1
 	// OwnConnections is the number of connections of a node beside those of the store.
 	OwnConnections = jobConnections + listenConnections
-	// leaveTimeout is how long a node has to hand its runs to others.
+	// leaveTimeout is how long a node has to hand its runs to others. If it fails, they take over
+	// when its lease has expired, so that a stop need not wait for the database.
 	leaveTimeout = 5 * time.Second
 	// returnEvery is how often a node releases webhooks that have nothing to send.
 	returnEvery = time.Minute

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// life bounds how long this process uses what another one has revoked or changed.
+	// life bounds how long this process uses what another one has revoked or changed. It is short
+	// because nodes send each other no messages about that, and must notice it within 5 seconds.
 	life = 2 * time.Second
 	// maxEntries bounds the memory, which holds credentials that were used in the last
 	// days, not only in the last two seconds. A full cache is emptied.

@@ -255,7 +255,6 @@ func (s *Schedule) instants(wall time.Time) []time.Time {
 // shows reports whether clocks show the wall-clock time at the given instant.
 func (s *Schedule) shows(at, wall time.Time) bool { return at.Add(s.offset(at)).Equal(wall) }
 
-// offset returns the UTC offset at an instant.
 func (s *Schedule) offset(at time.Time) time.Duration {
 	_, seconds := at.In(s.zone).Zone()
 	return time.Duration(seconds) * time.Second

@@ -131,7 +131,6 @@ func (d Decimal) Add(o Decimal) (Decimal, error) {
 // whole number with trailing zeros.
 func (d Decimal) scale() int { return len(d.digits) - d.exp }
 
-// scaled returns d × 10^scale.
 func (d Decimal) scaled(scale int) *big.Int {
 	n := new(big.Int)
 	if d.digits == "" {

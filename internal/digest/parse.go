@@ -57,7 +57,6 @@ func parse(text string) (out []scheme, err error) {
 // complete returns the challenges without the last one.
 func complete(all []scheme) []scheme { return all[:max(0, len(all)-1)] }
 
-// scanner reads a text from its beginning.
 type scanner struct{ rest string }
 
 func (s *scanner) skip(characters string) { s.rest = strings.TrimLeft(s.rest, characters) }
@@ -85,7 +84,6 @@ func (s *scanner) token() string {
 	return s.take(func(c byte) bool { return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0 })
 }
 
-// value reads a token or a quoted string.
 func (s *scanner) value() (string, bool) {
 	if !strings.HasPrefix(s.rest, `"`) {
 		// Some servers do not quote what they should: everything but what ends a value.

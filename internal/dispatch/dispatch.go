@@ -26,7 +26,6 @@ type Dispatcher interface {
 	Queued(runID string) bool
 	// Run dispatches runs until the context ends.
 	Run(ctx context.Context) error
-	// Stats returns the current statistics.
 	Stats() Stats
 }
 

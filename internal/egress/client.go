@@ -160,7 +160,6 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	}, nil
 }
 
-// count counts a request by its outcome.
 func (c *Client) count(err error) {
 	outcome := outcomeAnswered
 	if failure, ok := errors.AsType[*Error](err); ok {

@@ -16,7 +16,8 @@ import (
 const (
 	// maxTargets bounds how many addresses of one name are tried.
 	maxTargets = 8
-	// fallbackDelay is the delay before the next address is tried in parallel.
+	// fallbackDelay is the delay before the next address is tried in parallel, as RFC 8305
+	// recommends.
 	fallbackDelay = 250 * time.Millisecond
 )
 

@@ -9,7 +9,6 @@ import (
 	"strconv"
 )
 
-// maxHost is the maximum length of a DNS name.
 const maxHost = 253
 
 var (

@@ -30,7 +30,6 @@ func (p Policy) Allows(addr netip.Addr) bool {
 	return addr.IsValid() && (addr.Is4() || publicV6.Contains(addr))
 }
 
-// explicitlyAllows reports whether Allow contains the address.
 func (p Policy) explicitlyAllows(addr netip.Addr) bool {
 	return contains(p.Allow, addr.Unmap().WithZone(""))
 }

@@ -118,7 +118,6 @@ func (c *Client) releaseRoute(r route) {
 	}
 }
 
-// to returns the transport for a URL.
 func (r route) to(u *url.URL) http.RoundTripper {
 	if r.special != nil && r.credential.Allows(u) {
 		return r.special.transport

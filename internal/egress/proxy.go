@@ -16,7 +16,6 @@ import (
 	"time"
 )
 
-// maxProxyResponse limits the response of a proxy to CONNECT.
 const maxProxyResponse = 64 << 10
 
 // proxy opens connections through an HTTP proxy with CONNECT, for http and https
@@ -28,7 +27,6 @@ type proxy struct {
 	authority string      // value of Proxy-Authorization; "" for none
 }
 
-// newProxy returns the proxy at a URL, or nil for none.
 func newProxy(u *url.URL, config *tls.Config) *proxy {
 	if u == nil {
 		return nil
@@ -67,7 +65,6 @@ func (p *proxy) dial(ctx context.Context, target netip.AddrPort) (net.Conn, erro
 	return tunnel, nil
 }
 
-// open asks the proxy to connect to a target.
 func (p *proxy) open(ctx context.Context, conn net.Conn, target netip.AddrPort) (net.Conn, error) {
 	if p.tls != nil {
 		secure := tls.Client(conn, p.tls)
@@ -125,7 +122,6 @@ func refusal(status int) error {
 	return fail(ConnectionFailed, nil, "the egress proxy could not connect to the host (%s)", reason)
 }
 
-// proxyError returns the error of a connection to the proxy.
 func proxyError(ctx context.Context, message string, err error) error {
 	var network net.Error
 	switch {
@@ -137,7 +133,6 @@ func proxyError(ctx context.Context, message string, err error) error {
 	return fail(ConnectionFailed, err, "%s%s", message, errnoSuffix(err))
 }
 
-// tunnel is a connection through a proxy.
 type tunnel struct {
 	net.Conn
 	target net.Addr

@@ -4,5 +4,4 @@ package egress
 
 import "net"
 
-// machineResolver returns the resolver of the machine.
 func machineResolver() Resolver { return &net.Resolver{PreferGo: true} }

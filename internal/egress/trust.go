@@ -115,7 +115,6 @@ func (t TLS) config(base *tls.Config) (*tls.Config, error) {
 	return config, nil
 }
 
-// certificate returns the client certificate.
 func (t TLS) certificate() (tls.Certificate, error) {
 	chain, err := ParseCertificates(t.Certificate)
 	if err != nil {

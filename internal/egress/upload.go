@@ -21,7 +21,6 @@ type upload struct {
 	bodies []*uploadBody // that are open
 }
 
-// newUpload returns the streamed body of a request, or nil if it has none.
 func newUpload(r Request) *upload {
 	if r.Upload == nil {
 		return nil
@@ -29,7 +28,6 @@ func newUpload(r Request) *upload {
 	return &upload{from: r.Upload, length: r.UploadLength}
 }
 
-// attach makes the upload the body of a request.
 func (u *upload) attach(req *http.Request) (err error) {
 	if req.Body, err = u.open(); err != nil {
 		return err
@@ -41,7 +39,6 @@ func (u *upload) attach(req *http.Request) (err error) {
 	return nil
 }
 
-// open opens the body from its beginning.
 func (u *upload) open() (io.ReadCloser, error) {
 	from, err := u.from()
 	if err != nil {
@@ -58,13 +55,11 @@ func (u *upload) open() (io.ReadCloser, error) {
 	return body, nil
 }
 
-// fail records why the body could not be sent.
 func (u *upload) fail(err *Error) error {
 	u.failed.CompareAndSwap(nil, err)
 	return err
 }
 
-// failure returns why the body could not be sent, or nil.
 func (u *upload) failure() *Error {
 	if u == nil {
 		return nil
@@ -87,7 +82,6 @@ func (u *upload) close() {
 	}
 }
 
-// uploadBody is one reader of an upload.
 type uploadBody struct {
 	of     *upload
 	from   io.ReadCloser

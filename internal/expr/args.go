@@ -42,7 +42,6 @@ func (a args) texts(n int) ([3]string, error) {
 	return out, nil
 }
 
-// number returns the first argument as a number.
 func (a args) number() (float64, error) {
 	if f, ok := float(a.values[0]); ok {
 		return f, nil

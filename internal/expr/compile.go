@@ -26,7 +26,6 @@ type compiler struct {
 	patterns int
 }
 
-// at returns the position of n in the source.
 func (c *compiler) at(n ast.Node) int { return original(c.inserted, n.Location().From) }
 
 // node compiles n one level deeper than its parent.

@@ -6,7 +6,6 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// call compiles a call of a function in the table.
 func (c *compiler) call(n ast.Node, name string, args []ast.Node) (node, error) {
 	f, ok := lookup(name)
 	if !ok {
@@ -38,7 +37,6 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) (node, error) 
 	return out, err
 }
 
-// secondLiteral returns the second argument if it is literal text.
 func secondLiteral(args []ast.Node) (*ast.StringNode, bool) {
 	if len(args) < 2 {
 		return nil, false
@@ -47,7 +45,6 @@ func secondLiteral(args []ast.Node) (*ast.StringNode, bool) {
 	return literal, ok
 }
 
-// selector compiles a literal CSS selector.
 func (c *compiler) selector(n *ast.StringNode) (*selector, error) {
 	s, err := compileSelector(n.Value)
 	if err != nil {
@@ -66,7 +63,6 @@ func arity(f *function) string {
 	return arguments(f.min) + " at least and " + arguments(f.max) + " at most"
 }
 
-// loop compiles filter, map and similar functions: f(list, body, extra).
 func (c *compiler) loop(n ast.Node, f *function, args []ast.Node) (node, error) {
 	l := &loop{at: c.at(n), frame: len(c.loops), run: f.loop}
 	var err error

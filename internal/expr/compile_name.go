@@ -9,7 +9,6 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// identifier compiles a single name.
 func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 	if i := slices.Index(c.vars, n.Value); i >= 0 {
 		return slot{i}, nil

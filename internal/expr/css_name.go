@@ -56,7 +56,6 @@ func (p *selectorParser) escape() rune {
 	return rune(code)
 }
 
-// quoted reads text in quotes.
 func (p *selectorParser) quoted() (string, bool) {
 	if p.rest == "" || p.rest[0] != '"' && p.rest[0] != '\'' {
 		return "", false

@@ -26,7 +26,6 @@ type compound struct {
 	tests      []elementTest
 }
 
-// elementTest is a condition on an element.
 type elementTest struct {
 	kind  byte   // '[' for an attribute, ':' for a position, '!' for :not
 	name  string // of the attribute
@@ -39,14 +38,12 @@ type elementTest struct {
 	not            []compound
 }
 
-// selectorParser reads a selector.
 type selectorParser struct {
 	rest  string
 	count int
 	typed bool
 }
 
-// compileSelector compiles CSS selectors.
 func compileSelector(text string) (*selector, error) {
 	if len(text) > maxSelector {
 		return nil, failf("the selector is longer than %d bytes", maxSelector)
@@ -61,7 +58,6 @@ func compileSelector(text string) (*selector, error) {
 
 func invalidSelector(problem string) error { return failf("the selector is not valid: %s", problem) }
 
-// list reads selectors between commas.
 func (p *selectorParser) list() ([]compound, error) {
 	var out []compound
 	combinator := byte(0)
@@ -109,7 +105,6 @@ func (p *selectorParser) combinator() byte {
 	return out
 }
 
-// compound reads a tag and tests.
 func (p *selectorParser) compound() (compound, error) {
 	var c compound
 	if p.count++; p.count > maxCompounds {
@@ -170,7 +165,6 @@ func (p *selectorParser) test() (t elementTest, ok bool, err error) {
 	return t, true, nil
 }
 
-// attribute reads [name], [name=value] and the like.
 func (p *selectorParser) attribute() (elementTest, error) {
 	t := elementTest{kind: '['}
 	p.rest = p.rest[1:]
@@ -204,7 +198,6 @@ func (p *selectorParser) attribute() (elementTest, error) {
 	return t, nil
 }
 
-// pseudo reads a pseudo-class.
 func (p *selectorParser) pseudo() (elementTest, error) {
 	p.rest = p.rest[1:]
 	name, _ := p.name()
@@ -264,7 +257,6 @@ func (p *selectorParser) not() (elementTest, error) {
 	}
 }
 
-// parseNth reads the position of :nth-child.
 func parseNth(s string) (a, b int, ok bool) {
 	s = strings.ToLower(strings.Trim(s, cssSpace))
 	switch s {

@@ -60,7 +60,6 @@ type layoutPart struct {
 	literal bool
 }
 
-// nextPart returns the first part of a layout and the rest.
 func nextPart(layout string) (layoutPart, string) {
 	if layout[0] == '[' {
 		if text, rest, ok := strings.Cut(layout[1:], "]"); ok {

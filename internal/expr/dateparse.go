@@ -72,7 +72,6 @@ func (p *dateParser) complete() bool {
 	return t.Month() == c.month && t.Day() == c.day && c.hour <= 23 && c.minute <= 59 && c.sec <= 59
 }
 
-// take reads the text of one part of the layout.
 func (p *dateParser) take(part layoutPart) bool {
 	if !part.literal {
 		if known, ok := p.takeDate(part.text); known {
@@ -140,7 +139,6 @@ func (p *dateParser) takeClock(token string) (known, ok bool) {
 	return false, false
 }
 
-// digits reads a number of at least lo and at most hi digits.
 func (p *dateParser) digits(into *int, lo, hi int) bool {
 	n, value := 0, 0
 	for n < len(p.rest) && n < hi && p.rest[n] >= '0' && p.rest[n] <= '9' {

@@ -100,7 +100,6 @@ type position struct {
 
 func start() position { return position{line: 1, column: 1} }
 
-// advance returns the position after reading text from p.
 func (p position) advance(text string) position {
 	p.offset += len(text)
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {

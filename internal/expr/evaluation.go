@@ -10,7 +10,6 @@ const (
 	bytesPerStep  = 32  // text read in the time of one step
 )
 
-// evaluation is the state of one evaluation. It is never shared.
 type evaluation struct {
 	env      *Env
 	steps    int // left
@@ -66,7 +65,6 @@ func (m *evaluation) run(c *code) (v any, err error) {
 	return c.root.eval(m)
 }
 
-// spend charges n steps.
 func (m *evaluation) spend(n int) error {
 	m.steps -= n
 	if m.steps < 0 {
@@ -75,7 +73,6 @@ func (m *evaluation) spend(n int) error {
 	return nil
 }
 
-// read charges for reading n bytes of text.
 func (m *evaluation) read(n int) error { return m.spend(n/bytesPerStep + 1) }
 
 // grow charges n bytes of memory. It is called before they are allocated.
@@ -87,12 +84,10 @@ func (m *evaluation) grow(n int) error {
 	return nil
 }
 
-// growList charges for a list of n elements.
 func (m *evaluation) growList(n int) error {
 	return m.grow(weightList + n*weightElement)
 }
 
-// growObject charges for an object of n keys.
 func (m *evaluation) growObject(n int) error {
 	return m.grow(weightObject + max(0, n-8)*weightKey)
 }

@@ -73,7 +73,6 @@ func parseCSV(m *evaluation, a args) (any, error) {
 	return boxed(m.readRows(r, names))
 }
 
-// readHeader returns the names in the first row, nil if there is none.
 func readHeader(m *evaluation, r *csv.Reader) ([]string, error) {
 	names, err := r.Read()
 	if errors.Is(err, io.EOF) {

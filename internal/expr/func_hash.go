@@ -38,7 +38,6 @@ func (m *evaluation) digest(n int) error {
 	return m.spend(hashSteps + n/8)
 }
 
-// algorithm returns the hash function that argument i names.
 func (a args) algorithm(i int) (func() hash.Hash, error) {
 	name, err := a.choice(i, "md5", "sha1", "sha256", "sha512")
 	switch name {
@@ -52,7 +51,6 @@ func (a args) algorithm(i int) (func() hash.Hash, error) {
 	return sha256.New, err
 }
 
-// encoded returns bytes in the encoding that argument i names.
 func (a args) encoded(i int, sum []byte) (any, error) {
 	name, err := a.choice(i, "hex", "base64", "base64url")
 	if err != nil {
@@ -108,7 +106,6 @@ func hmacText(m *evaluation, a args) (any, error) {
 	return a.encoded(3, mac.Sum(nil))
 }
 
-// key decodes the key of hmac.
 func (a args) key(text string) ([]byte, error) {
 	encoding, err := a.choice(4, "text", "hex", "base64", "base64url")
 	if err != nil {

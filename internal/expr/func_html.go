@@ -5,10 +5,10 @@ import "strings"
 func htmlFunctions() []function {
 	const page = `<ul id=\"menu\"><li><a href=\"/a\">One</a><li><a href=\"/b\">Two</a></ul>`
 	return []function{
-		withSelector(fn("htmlFind", "htmlFind(text, selector) map", "The first element of HTML text that a CSS selector matches, nil if there is none: its tag, its text, its content as html, and its attributes as a map. In the text, spaces are joined, blocks are on lines of their own, and scripts and styles are left out.", 2, 2, htmlFind,
+		withSelector(fn("htmlFind", "htmlFind(text, selector) map", "The first element of HTML text that a CSS selector matches, nil if there is none: its tag, its text, its content as html, and its attributes as a map. In the text, spaces are joined, blocks are on lines of their own, and scripts and styles are left out.", 2, 2, finder(findHTML).first,
 			`htmlFind("<p class=\"price big\">Total: <b>12&nbsp;€</b></p>", "p.price > b").text`, "\"12\u00a0€\"",
 			`htmlFind("`+page+`", "#menu li:nth-child(2) a")`, `{"attributes":{"href":"/b"},"html":"Two","tag":"a","text":"Two"}`)),
-		withSelector(fn("htmlFindAll", "htmlFindAll(text, selector[, limit]) array", "All elements of HTML text that a CSS selector matches, at most limit, each as htmlFind returns it.", 2, 3, htmlFindAll,
+		withSelector(fn("htmlFindAll", "htmlFindAll(text, selector[, limit]) array", "All elements of HTML text that a CSS selector matches, at most limit, each as htmlFind returns it.", 2, 3, finder(findHTML).all,
 			`map(htmlFindAll("`+page+`", "a[href^=\"/\"]"), .attributes.href)`, `["/a","/b"]`)),
 		fn("htmlText", "htmlText(text) string", "The text of HTML without its tags, as htmlFind returns it.", 1, 1, plainText,
 			`htmlText("<h1>Hi</h1><p>Fish &amp;\n chips<br>to go</p>")`, `"Hi\nFish & chips\nto go"`),
@@ -37,26 +37,7 @@ func (a args) cssSelector(m *evaluation) (*selector, error) {
 	return compileSelector(text)
 }
 
-func htmlFind(m *evaluation, a args) (any, error) {
-	found, err := findHTML(m, a, 1)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0], nil
-}
-
-func htmlFindAll(m *evaluation, a args) (any, error) {
-	limit := 0
-	if a.has(2) {
-		var err error
-		if limit, err = a.whole(2); err != nil {
-			return nil, err
-		}
-	}
-	return boxed(findHTML(m, a, limit))
-}
-
-// findHTML returns the elements that match as maps, at most limit if it is positive.
+// findHTML is a finder of elements, as maps.
 func findHTML(m *evaluation, a args, limit int) ([]any, error) {
 	source, err := a.text(0)
 	if err != nil {

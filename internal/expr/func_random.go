@@ -54,7 +54,6 @@ type randomStream struct {
 	left  []byte
 }
 
-// random returns the stream for the next call.
 func (m *evaluation) random(a args) (*randomStream, error) {
 	if len(m.env.Seed) == 0 {
 		return nil, failf("%s() is not available here", a.name)

@@ -8,10 +8,10 @@ import (
 
 func regexFunctions() []function {
 	return []function{
-		withPattern(fn("regexFind", "regexFind(text, pattern) map", "The first match of the regular expression, nil if there is none: its text, its index in characters, its groups as a list, and its named groups as a map. A group that took no part is nil.", 2, 2, regexFind,
+		withPattern(fn("regexFind", "regexFind(text, pattern) map", "The first match of the regular expression, nil if there is none: its text, its index in characters, its groups as a list, and its named groups as a map. A group that took no part is nil.", 2, 2, finder(allMatches).first,
 			`regexFind("order 4711-B", "(\\d+)-([A-Z])")`, `{"groups":["4711","B"],"index":6,"named":{},"text":"4711-B"}`,
 			`regexFind("due 2026-11-15", "(?P<year>\\d{4})-(?P<month>\\d\\d)").named.month`, `"11"`)),
-		withPattern(fn("regexFindAll", "regexFindAll(text, pattern[, limit]) array", "All matches of the regular expression, at most limit, each as regexFind returns it.", 2, 3, regexFindAll,
+		withPattern(fn("regexFindAll", "regexFindAll(text, pattern[, limit]) array", "All matches of the regular expression, at most limit, each as regexFind returns it.", 2, 3, finder(allMatches).all,
 			`map(regexFindAll("#a and #b", "#(\\w)"), .groups[0])`, `["a","b"]`)),
 		withPattern(fn("regexReplace", "regexReplace(text, pattern, replacement) string", "The text with every match replaced. In the replacement, $0 is the match, $1 a group, ${name} a named group and $$ a dollar sign.", 3, 3, regexReplace,
 			`regexReplace("Lovelace, Ada", "(\\w+), (\\w+)", "$2 $1")`, `"Ada Lovelace"`,
@@ -38,15 +38,19 @@ func (a args) regex(m *evaluation) (*regex, error) {
 	return m.pattern(pattern)
 }
 
-func regexFind(m *evaluation, a args) (any, error) {
-	found, err := allMatches(m, a, 1)
+// finder returns what is found in argument 1, at most limit if it is positive.
+type finder func(m *evaluation, a args, limit int) ([]any, error)
+
+func (f finder) first(m *evaluation, a args) (any, error) {
+	found, err := f(m, a, 1)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return found[0], nil
 }
 
-func regexFindAll(m *evaluation, a args) (any, error) {
+// all finds at most as many as argument 3 says.
+func (f finder) all(m *evaluation, a args) (any, error) {
 	limit := 0
 	if a.has(2) {
 		var err error
@@ -54,10 +58,10 @@ func regexFindAll(m *evaluation, a args) (any, error) {
 			return nil, err
 		}
 	}
-	return boxed(allMatches(m, a, limit))
+	return boxed(f(m, a, limit))
 }
 
-// allMatches returns the matches as maps, at most limit if it is positive.
+// allMatches is a finder of matches, as maps.
 func allMatches(m *evaluation, a args, limit int) ([]any, error) {
 	text, err := a.text(0)
 	if err != nil {
@@ -150,7 +154,6 @@ type replacementPart struct {
 	group int
 }
 
-// replacement parses the replacement of regexReplace.
 func (r *regex) replacement(m *evaluation, with string) ([]replacementPart, error) {
 	if err := m.write(len(with)); err != nil {
 		return nil, err

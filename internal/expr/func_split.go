@@ -93,7 +93,6 @@ func split(m *evaluation, a args) (any, error) {
 	return out, err
 }
 
-// explode calls part with each character of s.
 func (m *evaluation) explode(s string, limit int, part func(string) error) error {
 	n := 1
 	for s != "" {

@@ -14,9 +14,9 @@ func textFunctions() []function {
 			`lower("ORDER")`, `"order"`),
 		fn("trim", "trim(text[, chars]) string", "The text without whitespace, or without the given characters, at both ends.", 1, 2, trim,
 			`trim("  a b ")`, `"a b"`, `trim("--a--", "-")`, `"a"`),
-		fn("trimPrefix", "trimPrefix(text, prefix) string", "The text without the prefix, if it has it.", 2, 2, trimPrefix,
+		fn("trimPrefix", "trimPrefix(text, prefix) string", "The text without the prefix, if it has it.", 2, 2, affix(strings.TrimPrefix),
 			`trimPrefix("refs/heads/main", "refs/heads/")`, `"main"`),
-		fn("trimSuffix", "trimSuffix(text, suffix) string", "The text without the suffix, if it has it.", 2, 2, trimSuffix,
+		fn("trimSuffix", "trimSuffix(text, suffix) string", "The text without the suffix, if it has it.", 2, 2, affix(strings.TrimSuffix),
 			`trimSuffix("report.pdf", ".pdf")`, `"report"`),
 		fn("split", "split(text, separator[, limit]) array", "The parts of the text between separators, at most limit parts; an empty separator splits into characters.", 2, 3, split,
 			`split("a,b,c", ",")`, `["a","b","c"]`, `split("a,b,c", ",", 2)`, `["a","b,c"]`),
@@ -31,9 +31,9 @@ func textFunctions() []function {
 
 func searchFunctions() []function {
 	return []function{
-		fn("hasPrefix", "hasPrefix(text, prefix) bool", "Whether the text begins with the prefix, like the operator startsWith.", 2, 2, hasPrefix,
+		fn("hasPrefix", "hasPrefix(text, prefix) bool", "Whether the text begins with the prefix, like the operator startsWith.", 2, 2, affix(strings.HasPrefix),
 			`hasPrefix("invoice-7", "invoice")`, `true`),
-		fn("hasSuffix", "hasSuffix(text, suffix) bool", "Whether the text ends with the suffix, like the operator endsWith.", 2, 2, hasSuffix,
+		fn("hasSuffix", "hasSuffix(text, suffix) bool", "Whether the text ends with the suffix, like the operator endsWith.", 2, 2, affix(strings.HasSuffix),
 			`hasSuffix("a.pdf", ".pdf")`, `true`),
 		fn("indexOf", "indexOf(text, part) int", "The position of the first occurrence of the part, in characters from 0, or -1.", 2, 2, indexOf,
 			`indexOf("größe", "ß")`, `3`, `indexOf("abc", "x")`, `-1`),
@@ -83,27 +83,15 @@ func trim(m *evaluation, a args) (any, error) {
 	return strings.Trim(s, chars), nil
 }
 
-func trimPrefix(m *evaluation, a args) (any, error) {
-	s, err := a.texts(2)
-	return strings.TrimPrefix(s[0], s[1]), or(err, m.read(len(s[1])))
+// affix returns a function of a text and a prefix or suffix, which reads no more of the text
+// than that has.
+func affix[T any](of func(s, affix string) T) func(*evaluation, args) (any, error) {
+	return func(m *evaluation, a args) (any, error) {
+		s, err := a.texts(2)
+		return of(s[0], s[1]), or(err, m.read(len(s[1])))
+	}
 }
 
-func trimSuffix(m *evaluation, a args) (any, error) {
-	s, err := a.texts(2)
-	return strings.TrimSuffix(s[0], s[1]), or(err, m.read(len(s[1])))
-}
-
-func hasPrefix(m *evaluation, a args) (any, error) {
-	s, err := a.texts(2)
-	return strings.HasPrefix(s[0], s[1]), or(err, m.read(len(s[1])))
-}
-
-func hasSuffix(m *evaluation, a args) (any, error) {
-	s, err := a.texts(2)
-	return strings.HasSuffix(s[0], s[1]), or(err, m.read(len(s[1])))
-}
-
-// or returns the first error.
 func or(first, second error) error {
 	if first != nil {
 		return first

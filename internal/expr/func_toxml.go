@@ -49,7 +49,6 @@ func toXML(m *evaluation, a args) (any, error) {
 	return w.b.String(), nil
 }
 
-// xmlWriter writes XML and charges for it.
 type xmlWriter struct {
 	m *evaluation
 	b strings.Builder

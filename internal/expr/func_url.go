@@ -61,7 +61,6 @@ func urlDecode(m *evaluation, a args) (any, error) {
 	return out, nil
 }
 
-// url parses argument 1 and charges for it.
 func (a args) url(m *evaluation) (*url.URL, error) {
 	s, err := a.text(0)
 	if err != nil {
@@ -126,7 +125,6 @@ func orNil(s string) any {
 	return s
 }
 
-// queryObject decodes a query.
 func (m *evaluation) queryObject(raw string) (map[string]any, error) {
 	if err := m.grow(weightObject + (1+strings.Count(raw, "&"))*(2*weightKey+weightList+2*weightElement)); err != nil {
 		return nil, err
@@ -233,7 +231,6 @@ func addQuery(m *evaluation, a args) (any, error) {
 	return out, m.write(2 * len(out))
 }
 
-// encodeQuery adds parameters to a query.
 func (m *evaluation) encodeQuery(query string, parameters map[string]any) (string, error) {
 	names, err := m.keys(parameters)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// xmlElement is an element that is being read.
 type xmlElement struct {
 	name    string
 	members map[string]any // attributes and elements; nil if there are none
@@ -89,7 +88,6 @@ func invalidXML(dec *xml.Decoder) error {
 	return failf("the text is not valid XML at line %d", line)
 }
 
-// readXML adds a token to the innermost of the open elements.
 func (m *evaluation) readXML(dec *xml.Decoder, token xml.Token, open []*xmlElement) ([]*xmlElement, error) {
 	if err := m.spend(2); err != nil {
 		return nil, err

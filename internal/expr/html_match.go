@@ -25,7 +25,6 @@ type typeKey struct {
 	tag    string
 }
 
-// find returns the elements that a selector matches, at most limit if it is positive.
 func (d *htmlDocument) find(m *evaluation, s *selector, limit int) ([]int, error) {
 	if err := m.grow(len(d.elements) * (weightElement + 2*weightElement)); err != nil {
 		return nil, err
@@ -112,7 +111,6 @@ func (h *htmlMatcher) visit(i int) (bool, error) {
 	return found, nil
 }
 
-// matches reports whether a compound matches an element.
 func (h *htmlMatcher) matches(i int, c *compound) (bool, error) {
 	if c.tag != "" && c.tag != h.doc.elements[i].tag {
 		return false, nil
@@ -169,7 +167,6 @@ func (h *htmlMatcher) position(i int, t *elementTest) int {
 	return position
 }
 
-// allows reports whether the test allows a position.
 func (t *elementTest) allows(position int) bool {
 	steps := position - t.b
 	if t.a == 0 {
@@ -178,7 +175,6 @@ func (t *elementTest) allows(position int) bool {
 	return steps%t.a == 0 && steps/t.a >= 0
 }
 
-// compare compares the value of an attribute.
 func (t *elementTest) compare(value string) bool {
 	switch t.op {
 	case 0:

@@ -26,7 +26,6 @@ type htmlDocument struct {
 	top      int // number of elements without a parent
 }
 
-// htmlElement is an element.
 type htmlElement struct {
 	tag        string
 	attributes []htmlAttribute // the first one of a name counts
@@ -40,7 +39,6 @@ type htmlElement struct {
 
 type htmlAttribute struct{ name, value string }
 
-// attribute returns the value of an attribute.
 func (e *htmlElement) attribute(name string) (string, bool) {
 	for _, a := range e.attributes {
 		if a.name == name {
@@ -56,7 +54,6 @@ type openElement struct {
 	last  int // index of its last child, -1 for none
 }
 
-// htmlParser reads the tokens of HTML text.
 type htmlParser struct {
 	m    *evaluation
 	doc  *htmlDocument
@@ -67,7 +64,6 @@ type htmlParser struct {
 	text htmlText
 }
 
-// parseHTML reads HTML text and charges for it.
 func (m *evaluation) parseHTML(source string) (*htmlDocument, error) {
 	if err := m.write(4<<10 + 3*len(source)); err != nil {
 		return nil, err
@@ -115,7 +111,6 @@ func (p *htmlParser) take(kind html.TokenType, z *html.Tokenizer, begin int) err
 	return nil
 }
 
-// start opens an element.
 func (p *htmlParser) start(selfClosing bool, z *html.Tokenizer, begin int) error {
 	name, more := z.TagName()
 	tag := atom.String(name)
@@ -151,7 +146,6 @@ func (p *htmlParser) start(selfClosing bool, z *html.Tokenizer, begin int) error
 	return nil
 }
 
-// push opens an element whose content begins at a position of the source.
 func (p *htmlParser) push(tag string, attributes []htmlAttribute, begin int) error {
 	if len(p.open) >= maxHTMLDepth {
 		return failf("the HTML is nested too deeply")

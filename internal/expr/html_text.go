@@ -40,7 +40,6 @@ func (t *htmlText) breakAt(tag string) {
 	}
 }
 
-// add adds text and charges for it.
 func (t *htmlText) add(m *evaluation, text string) error {
 	if t.hidden > 0 {
 		return nil

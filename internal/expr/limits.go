@@ -20,7 +20,8 @@ const (
 	unixLimit      = 253402300 // thousands of seconds from 1970 to the year 10000
 )
 
-// The default [Budget].
+// The default [Budget]. All workspaces share the process, so one evaluation must neither occupy a
+// processor for long nor take a noticeable part of the memory.
 const (
 	DefaultSteps  = 1_000_000
 	DefaultMemory = 8 << 20

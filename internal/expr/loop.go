@@ -32,7 +32,6 @@ func (l *loop) eval(m *evaluation) (any, error) {
 	return out, locate(err, l.at)
 }
 
-// value evaluates the body for one element.
 func (l *loop) value(m *evaluation, i int, item any) (any, error) {
 	if err := m.spend(l.cost); err != nil {
 		return nil, err

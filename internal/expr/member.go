@@ -116,11 +116,8 @@ func bound(m *evaluation, n node, at int) (*int, error) {
 		return nil, nil
 	}
 	v, err := n.eval(m)
-	if err != nil {
+	if err != nil || v == nil {
 		return nil, err
-	}
-	if v == nil {
-		return nil, nil
 	}
 	i, ok := whole(v)
 	if !ok {

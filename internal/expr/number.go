@@ -7,7 +7,6 @@ import (
 	"math/bits"
 )
 
-// float returns any number as a float64.
 func float(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:

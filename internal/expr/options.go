@@ -89,7 +89,6 @@ func (o options) choice(name string, names ...string) (string, error) {
 	return s, err
 }
 
-// flag returns an option that is true or false.
 func (o options) flag(name string, byDefault bool) (bool, error) {
 	switch v := o.values[name].(type) {
 	case nil:

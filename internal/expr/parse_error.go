@@ -97,7 +97,6 @@ func (m *parserError) unreadable() (string, int) { return "the expression cannot
 
 func (m *parserError) tooLarge() (string, int) { return "the expression has too many parts", m.from }
 
-// incomplete explains an expression that ends too early.
 func (m *parserError) incomplete() (string, int) {
 	if open := m.openBracket(); open != nil {
 		return fmt.Sprintf("unexpected end of the expression: %q is not closed", open.Value), m.from
@@ -123,7 +122,6 @@ func (m *parserError) openBracket() *lexer.Token {
 	return open[len(open)-1]
 }
 
-// operatorHints has hints for operators of other languages.
 var operatorHints = map[string]string{
 	"=":  "; to compare, write ==",
 	"&":  "; write && or and",
@@ -164,7 +162,6 @@ func (m *parserError) mixed() (string, int) {
 
 var parsedNumber = regexp.MustCompile(`parsing ("(?:[^"\\]|\\.)*"): (.*)$`)
 
-// badNumber explains a number before the position that the parser reports.
 func (m *parserError) badNumber() (string, int) {
 	match := parsedNumber.FindStringSubmatch(m.message)
 	if match == nil {

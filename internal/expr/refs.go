@@ -50,7 +50,6 @@ func (r Refs) And(o Refs) Refs {
 	return r
 }
 
-// merge adds the references of another expression.
 func (r *Refs) merge(o Refs) {
 	r.Steps = append(r.Steps, o.Steps...)
 	r.Secrets = append(r.Secrets, o.Secrets...)

@@ -107,7 +107,6 @@ func programSize(tree *syntax.Regexp) int {
 	return size + 1
 }
 
-// match charges for a match and performs it.
 func (r *regex) match(m *evaluation, text string) (bool, error) {
 	if err := m.spend(1 + len(text)*(r.program+2)/patternPerStep); err != nil {
 		return false, err

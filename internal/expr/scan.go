@@ -10,7 +10,6 @@ const (
 	closing = "}}"
 )
 
-// part is a part of a string: an expression, or unescaped text.
 type part struct {
 	text   string
 	origin position
@@ -21,7 +20,6 @@ type part struct {
 // error in s. If not, s evaluates to itself.
 func HasExpression(s string) bool { return strings.Contains(s, opening) }
 
-// scan splits a string into text and expressions.
 func scan(s string, origin position) ([]part, *Error) {
 	if len(s) > maxTemplate {
 		return nil, located(invalidf(-1, "a string with expressions may have at most %d bytes", maxTemplate), excerpt(s), origin)

@@ -76,7 +76,6 @@ func (c *compiler) rootNames() []string {
 	return rootNames()
 }
 
-// scopedName compiles a single name of the scope.
 func (c *compiler) scopedName(n *ast.IdentifierNode) (node, error) {
 	fields, ok := c.scope.roots[n.Value]
 	switch {
@@ -106,7 +105,6 @@ func (c *compiler) scopedMember(n *ast.MemberNode, name string) (node, error) {
 	return field{of: scopeValue{root}, name: name}, nil
 }
 
-// scopeValue is the value of a name of a Scope.
 type scopeValue struct{ name string }
 
 func (n scopeValue) eval(m *evaluation) (any, error) { return m.normalize(m.env.Values[n.name]) }

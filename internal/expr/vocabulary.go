@@ -34,7 +34,6 @@ func Vocabulary() []string {
 	return words
 }
 
-// word returns the word for a call with n arguments.
 func (f *function) word(n int) string {
 	if f.max == anyNumber {
 		return f.Name + "/*"

@@ -36,7 +36,6 @@ type holder struct {
 	waiting list.List // of *ticket
 }
 
-// ticket is a request for a slot.
 type ticket struct {
 	holder  *holder
 	place   *list.Element // nil once it has a slot
@@ -97,7 +96,6 @@ func (q *Queue) addToRoundRobin(h *holder) {
 	q.roundRobin = slices.Insert(q.roundRobin, at, h)
 }
 
-// release gives back the slot of a request, or its place in the queue.
 func (q *Queue) release(t *ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

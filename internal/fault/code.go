@@ -130,7 +130,6 @@ func Codes() map[Code]int {
 	return maps.Clone(statuses)
 }
 
-// statusChecksumMismatch is the status that the tus protocol defines.
 const statusChecksumMismatch = 460
 
 var statuses = map[Code]int{

@@ -10,9 +10,6 @@ type reservations struct {
 	bytes map[string]int64
 }
 
-func newReservations() *reservations { return &reservations{bytes: map[string]int64{}} }
-
-// claim is what one file has reserved.
 type claim struct {
 	of      *reservations
 	owner   string
@@ -25,7 +22,6 @@ func (r *reservations) claim(owner string, allowed int64, over error) *claim {
 	return &claim{of: r, owner: owner, allowed: allowed, over: over}
 }
 
-// grow reserves more bytes.
 func (c *claim) grow(by int64) error {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -37,7 +33,6 @@ func (c *claim) grow(by int64) error {
 	return nil
 }
 
-// release gives back what was reserved.
 func (c *claim) release() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

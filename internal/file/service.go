@@ -77,7 +77,7 @@ func NewService(c Config) *Service {
 		writers:  fairqueue.New(c.Capacity.Writers, max(1, c.Capacity.Writers/4), 0),
 		readers:  fairqueue.New(c.Capacity.Readers, max(1, c.Capacity.Readers/4), 0),
 		io:       fairqueue.New(c.Capacity.IO, max(1, c.Capacity.IO*3/4), 0),
-		reserved: newReservations(), fileBytes: cmp.Or(c.Capacity.FileBytes, math.MaxInt64),
+		reserved: &reservations{bytes: map[string]int64{}}, fileBytes: cmp.Or(c.Capacity.FileBytes, math.MaxInt64),
 	}
 	s.kept.while = c.KeepBytes
 	if s.admit = c.Admit; s.admit == nil {

@@ -169,7 +169,6 @@ func ownerOf(actor auth.Actor) Owner {
 	return Owner{WorkspaceID: actor.Workspace.ID, Plan: actor.Workspace.Plan}
 }
 
-// complete joins the parts of an upload into a file.
 func (s *Service) complete(ctx context.Context, actor auth.Actor, u Upload) error {
 	w, err := s.create(ctx, ownerOf(actor), File{ID: u.ID, Name: u.Name, Type: u.Type}, u.Size, false)
 	if err != nil {
@@ -195,7 +194,6 @@ func (s *Service) complete(ctx context.Context, actor auth.Actor, u Upload) erro
 	return err
 }
 
-// join copies the parts of an upload.
 func (s *Service) join(ctx context.Context, w *Writer, u Upload) error {
 	parts, err := s.store.Parts(ctx, u.ID)
 	if err != nil {

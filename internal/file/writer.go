@@ -77,7 +77,6 @@ func (s *Service) create(ctx context.Context, o Owner, f File, atMost int64, cou
 	return w, nil
 }
 
-// claim prepares the claims on the storage of the workspace and the run.
 func (w *Writer) claim() error {
 	limits := w.owner.Plan.Limits()
 	have, err := w.service.store.FileUsage(w.ctx, w.owner.WorkspaceID)

@@ -117,7 +117,6 @@ func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect 
 	return answer, true, err
 }
 
-// replay returns the response of an earlier record with the same key.
 func (s *Service) replay(ctx context.Context, earlier, record Record, req Request) (Response, error) {
 	if !earlier.isFor(req.Body, record.Fingerprint) {
 		return Response{}, fault.New(fault.IdempotencyKeyReused,
@@ -135,8 +134,9 @@ func (s *Service) newRecord(ctx context.Context, actor auth.Actor, req Request) 
 	}, err
 }
 
-// keyedFingerprint is the first byte of a fingerprint that is a MAC. Earlier releases
-// stored the plain SHA-256 of the body, which is a byte shorter.
+// keyedFingerprint is the first byte of a fingerprint that is a MAC: with a plain hash, whoever has
+// a copy of the database could confirm guesses about the body. Earlier releases stored the plain
+// SHA-256, which is a byte shorter.
 const keyedFingerprint = 1
 
 // fingerprint identifies a body. A body can contain a secret that is easy to guess, and

@@ -40,7 +40,6 @@ type head struct {
 // Builtin returns the catalog of the integrations that are part of the product.
 var Builtin = sync.OnceValues(func() (*Catalog, error) { return LoadIndexed(integrations.Files, integrations.Index) })
 
-// manifestFile is the name of the file with a manifest.
 const manifestFile = "integration.yaml"
 
 // Load reads and compiles the manifests <id>/integration.yaml of a folder. The error is an
@@ -69,7 +68,6 @@ func Load(folder fs.FS) (*Catalog, error) {
 	return out, nil
 }
 
-// decode adds the integration in a file.
 func (c *Catalog) decode(folder fs.FS, file string) error {
 	text, err := fs.ReadFile(folder, file)
 	if err != nil {
@@ -112,7 +110,6 @@ func (c *Catalog) findOwner(id string) (*Integration, bool) {
 	return c.entries[i].integration()
 }
 
-// integration returns the integration, if its manifest is valid.
 func (e *entry) integration() (*Integration, bool) {
 	out, err := e.load()
 	return out, err == nil

@@ -16,10 +16,10 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// maxApplied is how many headers and parameters a custom connection can set.
+// maxApplied is how many headers and parameters a custom connection can set, so that all of their
+// values can be masked.
 const maxApplied = 64
 
-// customName is the name of a custom connection's service in messages.
 const customName = "a custom connection"
 
 // custom is the definition of a custom connection: one to a service without an
@@ -273,7 +273,6 @@ func (p *customParser) parseURLs(a *Auth) {
 // place of a secret (RFC 8705).
 const ClientAuthTLS = "tls"
 
-// addCertificate adds the fields of the client certificate.
 func (p *customParser) addCertificate(a *Auth) {
 	switch {
 	case p.kind.name == ClientCertificate: // it has them

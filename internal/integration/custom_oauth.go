@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// checkGrant checks that the URLs fit to the grant.
 func (p *customParser) checkGrant() {
 	switch p.Grant {
 	case "", grantCode, grantClient, grantDevice:

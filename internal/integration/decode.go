@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/strictyaml"
 )
 
-// decoded is a manifest before its templates are compiled.
 type decoded struct {
 	manifest manifest
 	text     []byte

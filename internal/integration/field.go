@@ -50,8 +50,8 @@ func Formats() []string {
 	return []string{FormatHost, FormatHostLabel, FormatJSON, FormatPEM, FormatServices}
 }
 
-// The maximum sizes of values in bytes, and the maximum number of secrets of a
-// connection.
+// The maximum sizes of values in bytes, and the maximum number of secrets of a connection. Those of
+// secrets are limited because the time to build a masker grows with them.
 const (
 	maxValue   = 16 << 10
 	maxSecret  = 64 << 10

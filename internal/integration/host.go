@@ -119,7 +119,6 @@ func expressionLength(text string) int {
 	return end + len("}}")
 }
 
-// replaceExpressions replaces every expression in a text.
 func replaceExpressions(text string, by func(expression string) string) string {
 	var out strings.Builder
 	for text != "" {

@@ -105,7 +105,6 @@ func CheckIcon(text []byte) Errors {
 // anything but ASCII, all parsers read an icon alike.
 func notInIcons(r rune) bool { return r == '&' || r > '~' || r < ' ' && r != '\n' }
 
-// iconCheck checks an icon.
 type iconCheck struct {
 	text   []byte
 	depth  int
@@ -214,7 +213,6 @@ func (c *iconCheck) attributeAt(start, end int, name string) int {
 	return start + found[0] + 1
 }
 
-// innerNames returns the elements that can be in an svg element.
 func innerNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(iconElements)), func(name string) bool { return name == "svg" })
 }

@@ -53,7 +53,6 @@ func Index(folder fs.FS) ([]byte, error) {
 	return append(out, "\n]\n"...), nil
 }
 
-// indexed returns what the index has of a manifest.
 func indexed(text []byte) ([]byte, error) {
 	d, err := decode(text)
 	if err != nil {
@@ -120,7 +119,6 @@ func LoadIndexed(folder fs.FS, index []byte) (*Catalog, error) {
 	return out, nil
 }
 
-// loadIndexed compiles what the index has of an integration.
 func (c *Catalog) loadIndexed(folder fs.FS, e *entry, text []byte) (*Integration, error) {
 	d := &decoded{outline: true}
 	if err := strictjson.Decode(text, &d.manifest); err != nil {

@@ -143,7 +143,6 @@ func (w *schemaWriter) properties(inputs []Input) {
 	w.out.WriteByte('}')
 }
 
-// write writes the schema of one value.
 func (in *Input) write(out *bytes.Buffer) {
 	out.WriteByte('{')
 	w := schemaWriter{out: out}

@@ -117,7 +117,6 @@ func (m ServerMetadata) Resolve(definition json.RawMessage) (json.RawMessage, er
 	return strictjson.Encode(members)
 }
 
-// clientAuth returns how the client authenticates.
 func (m ServerMetadata) clientAuth() (string, error) {
 	has := func(method string) bool { return slices.Contains(m.ClientAuth, method) }
 	switch {

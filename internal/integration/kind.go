@@ -46,12 +46,10 @@ func commonMembers() []string {
 	return []string{"id", "kind", "label", "help", "fields", "test", "learn"}
 }
 
-// allowed returns the members that an entry of the kind can have.
 func (k kind) allowed() []string { return slices.Concat(commonMembers(), k.members) }
 
 var bearerToken = &manifestApply{Headers: map[string]string{"Authorization": "Bearer ${{ token }}"}}
 
-// kinds is the table of all kinds.
 var kinds = []kind{
 	{
 		name:     APIKey,

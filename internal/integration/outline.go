@@ -55,7 +55,6 @@ func outlineNames(outlines []Outline) []string {
 	return out
 }
 
-// outline sets the outlines of an integration.
 func (i *Integration) outline(m *manifest) {
 	for _, o := range m.Operations {
 		i.operations = append(i.operations, Outline{Name: o.name, Title: o.value.Title, Summary: o.value.Summary, Hidden: o.value.Hidden, Deprecated: o.value.Deprecated})

@@ -73,7 +73,6 @@ func (i *Integration) ConfirmHosts() []string {
 	return slices.Compact(out)
 }
 
-// useOf returns the Use of a manifest.
 func useOf(manifest json.RawMessage) (string, error) {
 	var parts struct {
 		BaseURL    any            `json:"base_url"`

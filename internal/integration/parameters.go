@@ -67,7 +67,6 @@ func addNested(out url.Values, name string, value any) error {
 	return nil
 }
 
-// scalar returns text, a number or a boolean as text.
 func scalar(value any) (string, error) {
 	switch v := value.(type) {
 	case string:

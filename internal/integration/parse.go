@@ -85,7 +85,6 @@ func (p *parser) compile(m *manifest, find func(id string) (*Integration, bool))
 	return p.integration(m, of)
 }
 
-// at returns the pointer of a member.
 func at(parent string, members ...string) string { return parent + jsonpointer.Of(members...) }
 
 func (p *parser) failf(pointer, format string, args ...any) {
@@ -101,7 +100,6 @@ func (p *parser) invalid(pointer, source string, err error) {
 	p.failf(pointer, "%s%s", message(err), p.cutOff(pointer, source))
 }
 
-// require reports a missing text.
 func (p *parser) require(pointer, value string) {
 	if strings.TrimSpace(value) == "" {
 		p.failf(pointer, "is required")
@@ -212,7 +210,6 @@ func (p *parser) template(pointer, source string, scope *expr.Scope, escape expr
 	return Template{compiled: compiled}
 }
 
-// templates compiles the members of an object.
 func (p *parser) templates(pointer string, sources map[string]string, scope *expr.Scope) map[string]Template {
 	if len(sources) == 0 {
 		return nil
@@ -228,7 +225,6 @@ func (p *parser) templates(pointer string, sources map[string]string, scope *exp
 	return out
 }
 
-// headers compiles headers.
 func (p *parser) headers(pointer string, sources map[string]string, scope *expr.Scope) map[string]Template {
 	for name, problem := range headerProblems(sources) {
 		p.failf(at(pointer, name), "%s", problem)

@@ -62,7 +62,6 @@ func countSecrets(fields []Field) int {
 	return count
 }
 
-// members checks which members an entry has.
 func (p *parser) members(pointer string, k kind, given []string) {
 	allowed := k.allowed()
 	for _, name := range given {
@@ -187,7 +186,6 @@ func (p *parser) exchange(pointer string, e *manifestExchange, names variables, 
 	}
 }
 
-// learn compiles what a connection learns.
 func (p *parser) learn(pointer string, sources map[string]string, names variables) map[string]Template {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		if !identifier.MatchString(name) {

@@ -21,7 +21,6 @@ type place struct {
 	roots map[string][]string
 }
 
-// scope returns the scope of the call with further names.
 func (w place) scope(more ...string) *expr.Scope {
 	roots := maps.Clone(w.roots)
 	if roots == nil {
@@ -38,7 +37,6 @@ func (w place) answerScope(more ...string) *expr.Scope {
 	return w.scope(append(more, "status", "headers", "body", "link")...)
 }
 
-// call compiles a request to the service.
 func (p *parser) call(pointer string, c *manifestCall, where place) *Call {
 	request, answer := where.of(c)
 	scope := request.scope()
@@ -117,7 +115,6 @@ func (p *parser) checkBody(pointer string, c *manifestCall) bool {
 	return len(bodies) > 0
 }
 
-// answer compiles what a call does with the answer.
 func (p *parser) answer(pointer string, c *manifestCall, out *Call, where place) {
 	answer := where.answerScope()
 	if out.Response = cmp.Or(c.Response, ResponseJSON); where.roots != nil {
@@ -168,7 +165,6 @@ func operationMembers(c *manifestCall) map[string]bool {
 	}
 }
 
-// checkTestCall reports what the test of a connection does not have.
 func (p *parser) checkTestCall(pointer string, c *manifestCall) {
 	for name, given := range operationMembers(c) {
 		if given {
@@ -226,7 +222,6 @@ func (p *parser) condition(pointer, source string, scope *expr.Scope) Condition 
 	return Condition{p.program(pointer, source, scope)}
 }
 
-// callHeaders compiles the headers of a call.
 func (p *parser) callHeaders(pointer string, source any, scope *expr.Scope) *Value {
 	texts := map[string]string{}
 	given, _ := source.(map[string]any)
@@ -307,7 +302,6 @@ func (p *parser) httpsURL(pointer, source string, scope *expr.Scope) Template {
 	return p.template(pointer, source, scope, expr.EscapeURL)
 }
 
-// host compiles a host of the connection.
 func (p *parser) host(pointer string, h manifestHost) Host {
 	out := Host{Name: p.template(pointer, h.Host, p.shared.scope(nil), nil), Within: h.Within}
 	if !isHost(withoutExpressions(h.Host)) {

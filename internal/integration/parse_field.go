@@ -6,7 +6,6 @@ import (
 	"strconv"
 )
 
-// parseFields checks the fields of an object.
 func (p *parser) parseFields(pointer string, fields manifestFields) []Field {
 	var out []Field
 	for _, f := range fields {

@@ -41,7 +41,6 @@ func (p *parser) chunk(pointer string, c *manifestCall, call, answer place, erro
 	return out
 }
 
-// files compiles which files a call makes of the answer.
 func (p *parser) files(pointer string, c *manifestCall, out *Call, answer *expr.Scope) {
 	for i, text := range c.Blobs {
 		path, err := jsonpath.Parse(text)

@@ -139,7 +139,6 @@ func (p *parser) checkAccount(h *Hook, of *Integration) {
 	}
 }
 
-// aboutHook returns the place of the requests about a hook.
 func (p *parser) aboutHook(inputs []string) place {
 	where := p.operationPlace(inputs)
 	where.roots["hook"] = hookNames()

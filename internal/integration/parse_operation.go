@@ -14,7 +14,6 @@ var operationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,60}(@[2-9])?$`)
 // propertyName is the name of a member of an object in an input.
 var propertyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// maxCalls is the maximum number of calls of an operation.
 const maxCalls = 10
 
 func (p *parser) operations(m *manifest) []Operation {
@@ -30,7 +29,6 @@ func (p *parser) operations(m *manifest) []Operation {
 	return out
 }
 
-// operation compiles an operation. If it is polled, it can read the cursor.
 func (p *parser) operation(pointer, name string, o *manifestOperation, polled bool) Operation {
 	out := Operation{Name: name, Title: o.Title, Summary: o.Summary, Hidden: o.Hidden, Deprecated: o.Deprecated}
 	if !operationName.MatchString(name) {
@@ -90,7 +88,6 @@ func (p *parser) calls(pointer, requestAt string, request *manifestCall, do []ma
 	return out
 }
 
-// checkCallID checks the id of a call.
 func (p *parser) checkCallID(pointer string, c *manifestCall, single bool, earlier []string) {
 	switch {
 	case single && (c.ID != "" || c.If != ""):
@@ -148,7 +145,6 @@ func (p *parser) inputs(pointer string, inputs named[manifestInput]) []Input {
 	return out
 }
 
-// properties compiles the members of an object.
 func (p *parser) properties(pointer string, properties named[manifestInput]) []Input {
 	var out []Input
 	for _, in := range properties {
@@ -205,7 +201,6 @@ func titleOf(name string) string {
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// integrationErrors compiles the error rules of all calls.
 func (p *parser) integrationErrors(m *manifest) []ErrorRule {
 	scope := p.shared.scope(map[string][]string{"status": nil, "headers": nil, "body": nil, "link": nil})
 	var out []ErrorRule

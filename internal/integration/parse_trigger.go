@@ -7,7 +7,6 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// triggers compiles the triggers, given the operations and the hooks.
 func (p *parser) triggers(m *manifest, operations []Operation, hooks []Hook) []Trigger {
 	var out []Trigger
 	for _, t := range m.Triggers {
@@ -141,7 +140,6 @@ func (p *parser) startCall(pointer string, c *manifestCall, inputs []Input) *Ope
 	return &Operation{Name: "start", Input: inputs, Calls: []Call{*call}}
 }
 
-// checkPolled reports why an operation cannot be polled.
 func (p *parser) checkPolled(pointer string, o *Operation, inputs []Input) {
 	for _, c := range o.Calls {
 		if !c.Idempotency.Safe {

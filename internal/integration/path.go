@@ -16,7 +16,6 @@ type Path struct {
 	pieces []pathPiece
 }
 
-// pathPiece is literal text, or an expression.
 type pathPiece struct {
 	text       string
 	expression *expr.Program
@@ -75,7 +74,6 @@ func segments(value any) (string, error) {
 	return strings.Join(out, "/"), nil
 }
 
-// path compiles the path of a call.
 func (p *parser) path(pointer, source string, scope *expr.Scope) Path {
 	out := Path{source: source}
 	for rest := source; rest != ""; {

@@ -24,7 +24,6 @@ var Schema = sync.OnceValues(func() ([]byte, error) {
 	return types.Document(SchemaID, reflect.TypeFor[manifest]())
 })
 
-// node is a JSON Schema, or a part of one.
 type node = typeschema.Node
 
 func manifestType() typeschema.Type {
@@ -49,7 +48,6 @@ func manifestType() typeschema.Type {
 	}
 }
 
-// connectionTypes describes the types of what is about connections.
 func connectionTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[manifestConnection](): {
@@ -167,7 +165,6 @@ func authType() typeschema.Type {
 	}
 }
 
-// testMembers returns the members that the test of a connection can have.
 func testMembers() []string {
 	other := operationMembers(&manifestCall{})
 	var out []string
@@ -180,7 +177,6 @@ func testMembers() []string {
 	return out
 }
 
-// requiredText returns text that must not be empty.
 func requiredText(description string) node {
 	out := node{"type": "string", "pattern": `\S`}
 	if description != "" {
@@ -202,5 +198,4 @@ func withDefault(value any, schema node) node {
 	return schema
 }
 
-// names restricts the names of members.
 func names(pattern *regexp.Regexp) node { return node{"pattern": pattern.String()} }

@@ -7,7 +7,6 @@ import (
 	"github.com/stepmill/stepmill/internal/typeschema"
 )
 
-// hookTypes describes the types of hooks.
 func hookTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[named[manifestHook]](): {

@@ -6,7 +6,6 @@ import (
 	"github.com/stepmill/stepmill/internal/typeschema"
 )
 
-// operationTypes describes the types of operations.
 func operationTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[named[manifestOperation]](): {
@@ -72,7 +71,6 @@ func operationTypes() typeschema.Types {
 	}
 }
 
-// inputTypes describes the types of inputs.
 func inputTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[named[manifestInput]](): {
@@ -109,7 +107,6 @@ func inputTypes() typeschema.Types {
 	}
 }
 
-// callTypes describes the types of calls.
 func callTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[manifestCall](): callType(),
@@ -206,12 +203,10 @@ func callType() typeschema.Type {
 	}
 }
 
-// expression describes a member that is a bare expression.
 func expression(description string) node {
 	return node{"description": description + " A bare expression, without ${{ }}."}
 }
 
-// duration describes a member that is a duration.
 func duration(description string) node {
 	return node{"description": description, "examples": []string{"500ms", "1s", "1m", "24h"}}
 }

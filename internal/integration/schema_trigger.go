@@ -6,7 +6,6 @@ import (
 	"github.com/stepmill/stepmill/internal/typeschema"
 )
 
-// triggerTypes describes the types of triggers.
 func triggerTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[named[manifestTrigger]](): {

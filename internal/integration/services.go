@@ -44,7 +44,6 @@ func (i *Integration) ScopesOf(a *Auth, fields map[string]string) []string {
 	return out
 }
 
-// splitServices returns the ids in the value of a field with FormatServices.
 func splitServices(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
 }

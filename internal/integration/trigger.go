@@ -50,7 +50,6 @@ type Poll struct {
 // the cursor of a poll.
 const PositionLost = "position_lost"
 
-// shortestPoll is the shortest time between polls.
 const shortestPoll = 10 * time.Second
 
 // FindTrigger returns the trigger with a name.

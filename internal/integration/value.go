@@ -128,7 +128,6 @@ const (
 // itemName is the item of the list in a value for each of them.
 const itemName = "item"
 
-// value compiles JSON.
 func (p *parser) value(pointer string, source any, scope *expr.Scope) *Value {
 	switch source := source.(type) {
 	case string:
@@ -202,7 +201,6 @@ func (p *parser) mime(pointer string, source map[string]any, scope *expr.Scope) 
 	return &Value{mime: p.value(pointer, members, scope)}
 }
 
-// messageMembers are the members of $mime.
 func messageMembers() []string {
 	return []string{"from", "reply_to", "to", "cc", "bcc", "subject", "text", "html", "attachments", "headers"}
 }
@@ -232,7 +230,6 @@ func (p *parser) object(pointer string, source any, scope *expr.Scope) *Value {
 	return p.value(pointer, source, scope)
 }
 
-// evalObject renders an object. Nil is an empty one.
 func (v *Value) evalObject(env Env) (map[string]any, error) {
 	if v == nil {
 		return nil, nil

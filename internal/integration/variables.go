@@ -17,7 +17,6 @@ type variables struct {
 	consent    bool
 }
 
-// scope returns the scope with connection and further names.
 func (v variables) scope(more map[string][]string) *expr.Scope {
 	roots := map[string][]string{"connection": v.connection}
 	maps.Copy(roots, more)
@@ -44,7 +43,6 @@ func (v variables) learnScope() *expr.Scope {
 	return v.scope(roots)
 }
 
-// add adds the names of an entry of auth.
 func (v *variables) add(fields []Field, learned map[string]string) {
 	if v.connection == nil {
 		v.connection, v.secrets = []string{}, []string{} // no names, not any names
@@ -98,7 +96,6 @@ func (p *parser) authVariables(m *manifest, a *manifestAuth, fields []Field) var
 	return out
 }
 
-// learned returns what a connection with the entry learns.
 func (a *manifestAuth) learned(m *manifest) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, m.Connection.Learn)

@@ -3,19 +3,15 @@ package integration
 // The values of members that allow only some, for the parser and the schema. The kinds of
 // authentication, types of inputs and other values with a meaning in Go are where that is.
 
-// methods returns the values of method.
 func methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} }
 
-// callAuths returns the values of auth of a call.
 func callAuths() []string { return []string{"none"} }
 
 // idempotencyWords returns the values of idempotency that are no object.
 func idempotencyWords() []string { return []string{"safe", "none"} }
 
-// unknownOutcomes returns the values of on_unknown.
 func unknownOutcomes() []string { return []string{Repeat, Fail} }
 
-// clientAuths returns the values of client_auth.
 func clientAuths() []string { return []string{"basic", "body"} }
 
 // tokenBodies returns the values of token_body and revoke_body.

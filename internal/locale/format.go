@@ -86,7 +86,6 @@ func round(number string, digits Digits) (negative bool, whole, fraction string)
 	return negative, whole, fraction
 }
 
-// increment adds one to a decimal number.
 func increment(number string) string {
 	out := []byte(number)
 	for i := len(out) - 1; i >= 0; i-- {
@@ -99,7 +98,6 @@ func increment(number string) string {
 	return "1" + string(out)
 }
 
-// separators are those of plain numbers or of amounts of money.
 type separators struct {
 	group, decimal string
 	sizes          [2]int

@@ -14,7 +14,6 @@ import (
 //go:embed locales.json
 var source []byte
 
-// tables is the content of locales.json.
 type tables struct {
 	// Decimals has the decimal places of currencies that do not have two.
 	Decimals map[string]int `json:"decimals"`

@@ -142,7 +142,6 @@ func number(s string, base int) (r rune, digits int) {
 	return r, digits
 }
 
-// digitOf returns the value of a digit, or 16 if it is none.
 func digitOf(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':

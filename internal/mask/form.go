@@ -8,15 +8,12 @@ import (
 	"sync"
 )
 
-// set is the forms of some values.
 type set struct {
 	// filter has a bit for each window that a form begins with, so that most
 	// positions of a text need only one lookup.
 	filter [1 << 10]uint64
 	forms  map[uint32][]form // by their first bytes, the longest first
 }
-
-func newSet() *set { return &set{forms: map[uint32][]form{}} }
 
 // add adds a text and beginnings of it, whose lengths are in ascending order.
 func (s *set) add(text string, beginnings ...int) {
@@ -38,13 +35,6 @@ func (s *set) add(text string, beginnings ...int) {
 	}
 }
 
-func (s *set) sort() {
-	for _, bucket := range s.forms {
-		slices.SortFunc(bucket, func(a, b form) int { return b.length - a.length })
-	}
-}
-
-// filterBit returns the index of a window's bit in the filter.
 func filterBit(first uint32) uint32 { return first * 0x9E3779B1 >> 16 }
 
 // search appends where forms are in a text.
@@ -151,7 +141,6 @@ func addHash(hash uint64, more string) uint64 {
 
 func nextHash(hash, base uint64, c byte) uint64 { return reduce(mulMod(hash, base) + uint64(c) + 1) }
 
-// power returns base to the power of n modulo prime.
 func power(base uint64, n int) uint64 {
 	out := uint64(1)
 	for ; n > 0; n >>= 1 {
@@ -163,7 +152,6 @@ func power(base uint64, n int) uint64 {
 	return out
 }
 
-// mulMod multiplies modulo prime.
 func mulMod(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	return reduce(low&prime + (low>>61 | high<<3))

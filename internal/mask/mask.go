@@ -33,7 +33,7 @@ type Masker struct {
 // is nothing to mask. Building one takes much longer than using it on a short
 // text: see [Cache].
 func New(values []string) *Masker {
-	m, s := &Masker{}, newSet()
+	m, s := &Masker{}, &set{forms: map[uint32][]form{}}
 	seen := map[string]bool{}
 	for _, value := range values {
 		if utf8.RuneCountInString(value) < MinLength || seen[value] {
@@ -46,7 +46,9 @@ func New(values []string) *Masker {
 	if len(seen) == 0 {
 		return nil
 	}
-	s.sort()
+	for _, bucket := range s.forms {
+		slices.SortFunc(bucket, func(a, b form) int { return b.length - a.length })
+	}
 	m.sets = []*set{s}
 	return m
 }
@@ -85,7 +87,6 @@ func (m *Masker) Text(s string) string {
 	return replace(s, m.find(s))
 }
 
-// span is a part of a text.
 type span struct{ from, to int }
 
 // find returns where values are in a text, in plain form or in any encoding.
@@ -109,7 +110,6 @@ func (m *Masker) search(t *text, found []span) []span {
 	return found
 }
 
-// replace replaces parts of a text, which may overlap and be in any order.
 func replace(s string, parts []span) string {
 	if len(parts) == 0 {
 		return s

@@ -11,7 +11,6 @@ import (
 // A list is passed through: the names after it apply to each of its elements.
 type Path []string
 
-// maxPath is the maximum length of a path.
 const maxPath = 200
 
 // ParsePath parses a path such as body.access_token.

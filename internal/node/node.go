@@ -23,8 +23,7 @@ type Node struct {
 	// Level is the number of the node's release: see the package release.
 	Level int
 	// URL is the public URL of the node; empty if it has none.
-	URL string
-	// Listens are the addresses that the node listens on.
+	URL     string
 	Listens []netip.AddrPort
 
 	StartedAt time.Time
@@ -51,14 +50,12 @@ type Heartbeat struct {
 	// Capacity is the number of runs that all nodes together execute at a time. Nodes
 	// is the number of nodes.
 	Capacity, Nodes int
-	// Others are the addresses of the other nodes.
-	Others Others
+	Others          Others
 }
 
 // Others are the addresses of the other nodes.
 type Others struct {
 	// URL is the public URL of one of them; empty if none has one.
-	URL string
-	// Listens are the addresses that they listen on.
+	URL     string
 	Listens []netip.AddrPort
 }

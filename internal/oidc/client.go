@@ -25,7 +25,6 @@ func NewHTTPClient(userAgent string, own func() []netip.AddrPort) (client *http.
 	}, outbound.Close
 }
 
-// transport sends requests through an egress client.
 type transport struct{ client *egress.Client }
 
 // RoundTrip implements http.RoundTripper.

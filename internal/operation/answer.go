@@ -19,7 +19,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// answer is what a service has answered.
 type answer struct {
 	status  int
 	headers map[string]string // by lowercase name
@@ -81,7 +80,6 @@ func (e *execution) answerEnv(call *integration.Call, got *answer) integration.E
 	return env
 }
 
-// download stores the body of an answer as a file, or the files in it.
 func (e *execution) download(ctx context.Context, call *integration.Call, request egress.Request) (*answer, error) {
 	if e.req.Files == nil {
 		return nil, &action.Failure{Code: action.InvalidInput, Message: "files can only be created by steps of a workflow"}
@@ -104,7 +102,6 @@ func (e *execution) download(ctx context.Context, call *integration.Call, reques
 	return got, err
 }
 
-// downloadBlobs stores the files in an answer.
 func (e *execution) downloadBlobs(ctx context.Context, call *integration.Call, request egress.Request, name string) (*answer, error) {
 	files, resp, err := transfer.DownloadBlobs(ctx, e.actions.client, request, e.req.Files, call.Blobs, name)
 	if err != nil {
@@ -126,7 +123,6 @@ func (e *execution) downloadBlobs(ctx context.Context, call *integration.Call, r
 	return got, nil
 }
 
-// judge decides whether an answer is an error.
 func (e *execution) judge(call *integration.Call, resp *egress.Response) (*answer, error) {
 	got, err := newAnswer(call, resp)
 	if err != nil {
@@ -152,7 +148,6 @@ func (e *execution) judge(call *integration.Call, resp *egress.Response) (*answe
 	return got, nil
 }
 
-// apply applies an error rule whose condition holds.
 func (e *execution) apply(rule integration.ErrorRule, env integration.Env, got *answer, resp *egress.Response) (*answer, error) {
 	kind := rule.Kind
 	switch kind {
@@ -210,7 +205,6 @@ func kindOf(status int) string {
 	return integration.Failed
 }
 
-// failure describes an error of the service.
 func (e *execution) failure(kind, code, message string, got *answer, resp *egress.Response) *action.Failure {
 	if message == "" {
 		message = strings.TrimSpace(fmt.Sprintf("%s responded with %d %s", e.service.Name, got.status, http.StatusText(got.status)))

@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// batch returns the list that a call sends in parts.
 func (e *execution) batch(call *integration.Call) ([]any, error) {
 	value, err := e.env(call).Eval(call.Batch.Of)
 	if err != nil {
@@ -83,7 +82,6 @@ func (e *execution) join(call *integration.Call, list []any) error {
 	return nil
 }
 
-// joined returns the results of all parts.
 func (e *execution) joined(ctx context.Context, call *integration.Call) (any, error) {
 	if makesFiles(call) {
 		return e.at.Results[call.ID], nil

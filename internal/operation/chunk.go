@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// chunk is the part of a file that a request sends.
 type chunk struct {
 	file   *expr.File
 	offset int64
@@ -19,7 +18,6 @@ type chunk struct {
 	data *expr.File
 }
 
-// values returns what a manifest can read of a chunk.
 func (c *chunk) values() any {
 	if c == nil {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// maxSearch is the most bytes of a text to search for.
 const maxSearch = 200
 
 // listTarget is an input whose values or members are listed, by the operation lister with
@@ -89,7 +88,6 @@ func (a *Actions) listTrigger(name string) (*integration.Integration, listOwner,
 	return nil, listOwner{}, fault.Field("/trigger", "there is no trigger %q%s", name, suggest.Hint(name, a.TriggerNames()))
 }
 
-// findInput returns the input at a path.
 func findInput(inputs []integration.Input, path string) (*integration.Input, error) {
 	var found *integration.Input
 	for name := range strings.SplitSeq(path, "/") {
@@ -148,7 +146,6 @@ func (o listOwner) titleOf(name string) string {
 	return o.inputs[at].Title
 }
 
-// hasExpression reports whether a value contains an expression.
 func hasExpression(value any) bool {
 	switch value := value.(type) {
 	case string:

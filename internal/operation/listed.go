@@ -112,7 +112,6 @@ func isNumber(value any) bool {
 	return false
 }
 
-// plainText returns a text, number or boolean as text.
 func plainText(value any) (string, bool) {
 	switch value := value.(type) {
 	case string:

@@ -22,8 +22,9 @@ const (
 	maxListed    = 300
 	maxListCalls = 20
 	maxListBytes = 8 << 20
-	// listSlots is how many listings are in progress at a time, for all workspaces and
-	// for one, and listsWaiting how many others of a workspace may wait.
+	// listSlots is how many listings are in progress at a time, for all workspaces and for one, so
+	// that a slow service does not keep other workspaces waiting, and listsWaiting how many others
+	// of a workspace may wait.
 	listSlots             = 16
 	listSlotsPerWorkspace = 4
 	listsWaiting          = 32
@@ -71,8 +72,7 @@ type Listing struct {
 	IsObject bool
 	Options  []Option
 	Members  []Member
-	// More is set if there are others.
-	More bool
+	More     bool
 }
 
 // Read returns what an input can have.
@@ -105,7 +105,6 @@ func (l *Lists) Read(ctx context.Context, q ListQuery) (Listing, error) {
 	return Listing{}, listFault(err)
 }
 
-// listFault turns the failure of an operation into an error of the API.
 func listFault(err error) error {
 	failure, ok := errors.AsType[*action.Failure](err)
 	switch {
@@ -123,7 +122,6 @@ func listFault(err error) error {
 	return fault.New(fault.ServiceFailed, "%s", message)
 }
 
-// list reads the items and says what they mean.
 func (l *Lists) list(ctx context.Context, t listTarget, workspace string, c action.Connection) (Listing, error) {
 	r := reading{actions: l.actions, service: t.service, operation: plainList(t.lister), maxCalls: maxListCalls, maxBytes: maxListBytes}
 	e, value, complete, err := r.run(ctx, readRequest(clock.Now(), workspace, uid.New(uid.Run), t.with, c), nil)

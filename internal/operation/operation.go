@@ -25,7 +25,7 @@ type Actions struct {
 
 // NewActions returns the operations of the integrations.
 func NewActions(integrations *integration.Catalog, client transfer.Client) *Actions {
-	return &Actions{integrations: integrations, client: client, rates: newLimiter()}
+	return &Actions{integrations: integrations, client: client, rates: &limiter{buckets: map[bucketKey]*bucket{}}}
 }
 
 // Own finds the integrations that workspaces have described themselves.
@@ -176,7 +176,6 @@ func summary(i *integration.Integration, title, summary string) string {
 	return fmt.Sprintf("%s in %s.", title, i.Name)
 }
 
-// outputSchema describes what is known about the output of an operation.
 func outputSchema(o *integration.Operation) string {
 	if o.Output == nil && o.Calls[len(o.Calls)-1].Items != nil {
 		return `{"type": "object", "properties": {` +

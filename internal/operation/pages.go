@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// maxPages is the most pages of a list that are read.
 const maxPages = 10_000
 
 // limit returns the most items to return, 0 for all of them.
@@ -38,7 +37,6 @@ func (e *execution) pageSize(call *integration.Call) int {
 	return call.Page.Size
 }
 
-// page describes the page that is requested.
 func (e *execution) page(call *integration.Call) map[string]any {
 	if call.Page == nil {
 		return nil
@@ -55,7 +53,6 @@ func (e *execution) page(call *integration.Call) map[string]any {
 	return out
 }
 
-// itemsOf returns the items of an answer.
 func (e *execution) itemsOf(call *integration.Call, got *answer) ([]any, integration.Env, error) {
 	env := e.answerEnv(call, got)
 	items, err := env.EvalList(call.Items)
@@ -66,7 +63,6 @@ func (e *execution) itemsOf(call *integration.Call, got *answer) ([]any, integra
 	return items, env, nil
 }
 
-// onlyPage returns a list that has a single page.
 func (e *execution) onlyPage(call *integration.Call, got *answer) (outcome, error) {
 	items, env, err := e.itemsOf(call, got)
 	if err != nil {
@@ -156,7 +152,6 @@ func (e *execution) advance(call *integration.Call, env integration.Env, got *an
 	return isKnown && count > 0 || !isKnown && count > 0 && count >= size, nil
 }
 
-// advanceCursor finds the cursor of the next page.
 func (e *execution) advanceCursor(call *integration.Call, env integration.Env) (bool, error) {
 	value, err := env.Eval(call.Page.Next)
 	if err != nil {
@@ -173,7 +168,6 @@ func (e *execution) advanceCursor(call *integration.Call, env integration.Env) (
 	return true, e.record(cursor)
 }
 
-// advanceTo finds the URL of the next page.
 func (e *execution) advanceTo(env integration.Env, got *answer) (bool, error) {
 	value, err := env.Eval(e.operation.Calls[e.at.Call].Page.NextURL)
 	if err != nil {

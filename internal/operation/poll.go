@@ -134,7 +134,6 @@ func listOf(value any) ([]any, bool) {
 	return items, ok || value == nil
 }
 
-// firstCursor returns the cursor of the first poll.
 func (a *Actions) firstCursor(ctx context.Context, p Poll, c action.Connection) (any, error) {
 	cursor, err := a.start(ctx, p, readRequest(p.Now, p.Workspace, p.Key, p.With, c))
 	switch {
@@ -159,7 +158,6 @@ func (a *Actions) start(ctx context.Context, p Poll, req action.Request) (any, e
 	return cursor, nil
 }
 
-// checkCursor reports a cursor that cannot be stored.
 func checkCursor(cursor any, c action.Connection) error {
 	encoded, err := strictjson.Encode(cursor)
 	switch {

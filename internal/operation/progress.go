@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// progress is how far an operation has come.
 type progress struct {
 	// Call is the index of the next call, and Results has those of the earlier ones.
 	Call    int            `json:"call"`

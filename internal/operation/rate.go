@@ -37,15 +37,12 @@ type bucketKey struct {
 // algorithm: it is ahead of the present by what was used of the rate.
 type bucket struct{ next time.Time }
 
-func newLimiter() *limiter { return &limiter{buckets: map[bucketKey]*bucket{}} }
-
 // rule is a rate with what it belongs to.
 type rule struct {
 	integration.Rate
 	of string
 }
 
-// rules returns the rates of the operation.
 func (e *execution) rules() []rule {
 	var out []rule
 	for i, r := range e.service.Rates {

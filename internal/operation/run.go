@@ -116,7 +116,6 @@ func (e *execution) mustRecord(call *integration.Call) bool {
 	return !call.Idempotency.Safe || time.Since(e.began) > longestRead
 }
 
-// skips reports whether the condition of a call does not hold.
 func (e *execution) skips(call *integration.Call) (bool, error) {
 	if e.at.begun() {
 		return false, nil
@@ -181,7 +180,6 @@ func (e *execution) perform(ctx context.Context, call *integration.Call) (outcom
 	return outcome{value: value}, err
 }
 
-// valueOf returns the result of a call.
 func (e *execution) valueOf(call *integration.Call, got *answer) (any, error) {
 	if call.Output == nil {
 		return got.body, nil
@@ -207,7 +205,6 @@ func (e *execution) restart(ctx context.Context, because *action.Failure) (outco
 // maxRestarts is how often an operation begins anew before it fails.
 const maxRestarts = 3
 
-// output returns the output of the step, given the result of the last call.
 func (e *execution) output(value any) (action.Result, error) {
 	if e.operation.Output == nil {
 		return action.Result{Output: value}, nil
@@ -231,7 +228,6 @@ func (e *execution) lastCall() *integration.Call {
 	return &e.operation.Calls[len(e.operation.Calls)-1]
 }
 
-// setResult records the result of a call.
 func (e *execution) setResult(id string, value any) {
 	results := make(map[string]any, len(e.at.Results)+1)
 	maps.Copy(results, e.at.Results)
@@ -239,7 +235,6 @@ func (e *execution) setResult(id string, value any) {
 	e.at.Results = results
 }
 
-// env returns the names that a request can read.
 func (e *execution) env(call *integration.Call) integration.Env {
 	key := e.key()
 	more := map[string]any{
@@ -250,7 +245,6 @@ func (e *execution) env(call *integration.Call) integration.Env {
 	return integration.Env{Connection: e.req.Connection.Variables, Now: e.req.Now, More: more}
 }
 
-// expressionFailure returns the failure of an expression of a manifest.
 func expressionFailure(where string, err error) error {
 	failure, ok := errors.AsType[*expr.Error](err)
 	if !ok {

@@ -56,7 +56,6 @@ const (
 // Store stores manifests. Each method is one transaction. A pointer result is nil when
 // there is no such row.
 type Store interface {
-	// In returns the store as a part of a transaction.
 	In(tx txn.Tx) Store
 	InsertManifest(ctx context.Context, m Manifest, entry audit.Entry) (Outcome, error)
 	// ReplaceManifest replaces the text if the manifest still has the digest. If there is a

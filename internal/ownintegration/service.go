@@ -14,8 +14,8 @@ import (
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
-// cachedBytes is how long the texts of the manifests are together whose compiled form is
-// kept. Compiled, they need about ten times as much memory.
+// cachedBytes is how long the texts of the manifests are together whose compiled form is kept.
+// Compiled, they need about ten times as much memory.
 const cachedBytes = 8 << 20
 
 // Service implements the operations on own integrations.

@@ -38,7 +38,6 @@ type Leased struct {
 	keys  map[string]*keyState
 }
 
-// keyState is the state of a key on this node in the current window.
 type keyState struct {
 	limit  int
 	tokens int
@@ -103,8 +102,6 @@ func (l *Leased) Peek(key string, limit int, now time.Time) State {
 	return known
 }
 
-// keyState returns the state of a key in the current window and applies a
-// changed limit.
 func (l *Leased) keyState(key string, limit int, now time.Time) *keyState {
 	if windowOver(l.start, now) {
 		l.start, l.keys = now.Truncate(window), map[string]*keyState{}

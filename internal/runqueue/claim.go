@@ -62,7 +62,8 @@ func (c *Cluster) claim(tx *clusterTransaction, wake *run.Wake, slot bool) (run.
 	return run.ClaimOwned, tx.Do(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL, slot = true WHERE run_id = $3`, wake.Epoch, c.Node, wake.RunID)
 }
 
-// admitBatch bounds how many runs one transaction admits.
+// admitBatch bounds how many runs one transaction admits, because it holds the lock of the
+// workspace.
 const admitBatch = 100
 
 // AdmitThrottled gives the free slots of a workspace to its throttled runs,
@@ -104,7 +105,6 @@ func (c *Cluster) AdmitThrottled(ctx context.Context, workspaceID string) (bool,
 	return more && err == nil, err
 }
 
-// admitOne gives a throttled run a slot.
 func (c *Cluster) admitOne(tx *clusterTransaction, wake run.Wake, inUse int) error {
 	if wake.Isolated() || wake.Level > release.Known() || !c.Reserve(wake) {
 		tx.jobs = append(tx.jobs, run.Job{Wake: wake, InFlight: inUse})

@@ -28,7 +28,6 @@ type Cluster struct {
 
 // ClusterConfig connects the queue to its node and to the other nodes.
 type ClusterConfig struct {
-	// Node is the id of this node.
 	Node string
 	// Wake passes on a run that has work to do on this node, after the commit.
 	Wake func(run.Wake)
@@ -55,8 +54,8 @@ func NewCluster(config ClusterConfig, store Store) *Cluster {
 	return &Cluster{ClusterConfig: config, store: store}
 }
 
-// shortWait is the longest wait for which the node that last executed a run keeps
-// a local timer instead of enqueueing a job.
+// shortWait is the longest wait for which the node that last executed a run keeps a local timer
+// instead of enqueueing a job.
 const shortWait = 10 * time.Second
 
 // Begin implements Queue.
@@ -87,7 +86,6 @@ func (c *Cluster) NodeIsGone(column, _ string) string {
 	return `NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = ` + column + ` AND NOT nodes.dead)`
 }
 
-// write runs a transaction of the queue alone.
 func (c *Cluster) write(ctx context.Context, fn func(*clusterTransaction) error) error {
 	return c.store.WriteQueue(ctx, func(t Transaction) error { return fn(t.(*clusterTransaction)) })
 }

@@ -29,7 +29,8 @@ type clusterTransaction struct {
 func (t *clusterTransaction) Insert(start run.Start, admitted bool) (bool, error) {
 	workspaceID := start.Run.WorkspaceID
 	if cached, ok := t.queue.workspaces.get(workspaceID); ok && !cached.nearLimit && t.Optimistic() {
-		// The workspace's lock comes last.
+		// The workspace's lock comes last, because it is held until the commit and other runs of
+		// the workspace need it too.
 		if err := t.insert(start, start.Node, true, true); err != nil {
 			return false, err
 		}
@@ -204,7 +205,6 @@ func (t *clusterTransaction) SubscriberVersion(workspaceID string) (int64, bool)
 	return version, true
 }
 
-// noteSubscriberVersion records the version that this transaction read.
 func (t *clusterTransaction) noteSubscriberVersion(workspaceID string, version int64) {
 	if t.subscriberVersions == nil {
 		t.subscriberVersions = map[string]int64{}

@@ -22,7 +22,6 @@ const (
 	selectWake = `SELECT ` + wakeColumns + ` `
 )
 
-// scanWake reads a row of selectWake.
 func scanWake(r database.Row) (w run.Wake, err error) {
 	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, &w.Level, (*string)(&w.Plan))
 	return w, err

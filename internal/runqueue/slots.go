@@ -9,7 +9,6 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// load is the change that a transaction makes to the load of a workspace.
 type load struct{ freed, unthrottled int }
 
 // addFreed records slots and throttled runs to subtract from the workspace's load
@@ -46,7 +45,6 @@ func (t *clusterTransaction) free(workspaceID string, slot, throttled bool) {
 	}
 }
 
-// writeLoads writes the changed loads of all workspaces.
 func (t *clusterTransaction) writeLoads() error {
 	for _, workspaceID := range slices.Sorted(maps.Keys(t.loads)) {
 		if err := t.writeLoad(workspaceID); err != nil {
@@ -107,8 +105,8 @@ func (t *clusterTransaction) expectSlot(workspaceID string, plan auth.Plan, vers
 	})
 }
 
-// hasHeadroom reports whether a workspace has enough free slots for the next
-// transaction to expect one.
+// hasHeadroom reports whether a workspace has enough free slots for the next transaction to expect
+// one. With few, the expectation would often fail, and the transaction would have to be run again.
 func hasHeadroom(inUse, limit int) bool { return limit >= 16 && inUse <= limit*3/4 }
 
 // noQueueLimit applies to runs that were accepted before: they always fit.

@@ -16,7 +16,8 @@ type cachedWorkspace struct {
 	nearLimit bool
 }
 
-// maxCachedWorkspaces bounds how many workspaces are cached.
+// maxCachedWorkspaces bounds the memory of the cache. A full one is emptied: what is missing is
+// read again.
 const maxCachedWorkspaces = 10_000
 
 func (c *workspaceCache) get(workspaceID string) (cachedWorkspace, bool) {

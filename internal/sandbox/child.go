@@ -61,17 +61,10 @@ func startChild(command []string) (*child, error) {
 	return c, theirs.Close()
 }
 
-// kill kills the process.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill() // it may have exited already
 	_ = c.in.Close()
 	_ = c.pipe.Close()
-}
-
-// reap waits for the process to exit.
-func (c *child) reap() {
-	_ = c.cmd.Wait() // see ProcessState
-	close(c.exited)
 }
 
 // roundTrip sends a request and reads the reply. After any error other than a
@@ -156,7 +149,6 @@ var exitMessages = []struct{ text, message string }{
 
 const outOfMemory = "the script tried to use more memory than its limit"
 
-// exitFailure returns the reason for an unexpected exit of the process.
 func (c *child) exitFailure() *Failure {
 	output := c.stderr.String()
 	for _, cause := range exitMessages {

@@ -14,10 +14,8 @@ type console struct {
 	sent int
 }
 
-// levels maps the functions of the console to log levels.
 var levels = map[string]string{"log": "info", "info": "info", "warn": "warn", "error": "error", "debug": "debug"}
 
-// logFullText is the last line of a log that reached its limit.
 var logFullText = fmt.Sprintf("the log is full: lines after the first %d are dropped", MaxLines)
 
 func (m *vm) addConsole() {

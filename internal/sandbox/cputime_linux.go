@@ -10,7 +10,6 @@ import (
 // clockTick is the unit of times in /proc, on every architecture.
 const clockTick = 10 * time.Millisecond
 
-// cpuTime returns the processor time that the child has used.
 func (c *child) cpuTime() (time.Duration, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(c.cmd.Process.Pid) + "/stat")
 	if err != nil {

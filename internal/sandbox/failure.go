@@ -17,7 +17,6 @@ const maxStack = 5
 // "	at name (code.js:3:8(4))".
 var frameLinePattern = regexp.MustCompile(`(?m)^\tat (?:(.{1,100}) \()?` + regexp.QuoteMeta(fileName) + `:(\d{1,9}):(\d{1,9})\(`)
 
-// failureOf converts an error of the interpreter.
 func (m *vm) failureOf(err error) *Failure {
 	if overflow, ok := errors.AsType[*goja.StackOverflowError](err); ok {
 		failure := &Failure{Kind: Exception, Message: "RangeError: calls are nested too deeply"}
@@ -58,7 +57,6 @@ func (f *Failure) addStack(stack []goja.StackFrame) {
 	}
 }
 
-// addFrame adds a stack frame. The innermost one is the position of the failure.
 func (f *Failure) addFrame(name, lineText, columnText string) {
 	line, _ := strconv.Atoi(lineText)
 	column, _ := strconv.Atoi(columnText)

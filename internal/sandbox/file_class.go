@@ -62,7 +62,6 @@ func (m *vm) makeFileClass() goja.Value {
 	return class
 }
 
-// receiver returns the file that a method was called on.
 func (m *vm) receiver(call goja.FunctionCall) *file {
 	object, _ := call.This.(*goja.Object)
 	f := m.files.of[object]
@@ -164,7 +163,6 @@ func (m *vm) shortText(what string, value goja.Value) string {
 	return text.String()
 }
 
-// partBytes returns the bytes of a part of a new file.
 func (m *vm) partBytes(part goja.Value) []byte {
 	switch part := part.(type) {
 	case goja.String:

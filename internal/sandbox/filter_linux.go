@@ -99,7 +99,6 @@ func arch() uint32 {
 	return unix.AUDIT_ARCH_X86_64
 }
 
-// load loads 32 bits of the system call.
 func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }

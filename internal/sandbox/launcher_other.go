@@ -4,7 +4,6 @@ package sandbox
 
 import "context"
 
-// launcher starts child processes.
 type launcher struct{}
 
 func (launcher) start(_ context.Context, command []string) (*child, error) {

@@ -13,7 +13,8 @@ type limits struct {
 	cpu time.Duration
 }
 
-// cpuCheckEvery is how often the processor time of a child is measured.
+// cpuCheckEvery is how often the processor time of a child is measured. It is measured because a
+// script that only waits for a busy processor is not too complex.
 const cpuCheckEvery = 100 * time.Millisecond
 
 // apply returns a context that ends when the child exceeds the limits.

@@ -24,7 +24,6 @@ func newMemoryMonitor(memory int64) *memoryMonitor {
 	return g
 }
 
-// inUse returns the bytes of objects and stacks, including garbage.
 func inUse() uint64 {
 	samples := [...]metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},

@@ -31,12 +31,12 @@ type Config struct {
 const (
 	defaultScripts = 1000
 	defaultIdle    = time.Minute
-	// compileCPU bounds the processor time of compiling, compileTimeout how long it
-	// takes on a busy machine.
+	// compileCPU bounds the processor time of compiling, and compileTimeout the time, because on a
+	// busy machine the code of one line can take longer than compileCPU.
 	compileCPU, compileTimeout = 2 * time.Second, 30 * time.Second
-	// checkSlots is how many checks run at the same time, checksPerWorkspace how
-	// many of them are of one workspace, and maxWaitingChecks how many more of its
-	// checks may wait.
+	// checkSlots is how many checks run at the same time, checksPerWorkspace how many of them are
+	// of one workspace, so that code that takes long to compile delays no other, and
+	// maxWaitingChecks how many more of its checks may wait.
 	checkSlots, checksPerWorkspace, maxWaitingChecks = 2, 1, 16
 )
 
@@ -143,7 +143,6 @@ func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, e
 	return nil, err
 }
 
-// send acquires a child and sends it the request.
 func (p *Pool) send(ctx context.Context, frame []byte, files Files, limit limits) (Outcome, error) {
 	txn.MustBeOutside(ctx)
 	c, err := p.acquire()
@@ -194,7 +193,6 @@ func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, files File
 	return outcome, failure
 }
 
-// acquire returns a warm child, or starts a new one.
 func (p *Pool) acquire() (*child, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +221,8 @@ func (p *Pool) acquire() (*child, error) {
 	stop := context.AfterFunc(p.closing, c.kill)
 	go func() {
 		defer p.running.Done()
-		c.reap()
+		_ = c.cmd.Wait() // see ProcessState
+		close(c.exited)
 		p.processes.Add(-1)
 		stop()
 	}()
@@ -243,7 +242,6 @@ func (p *Pool) release(c *child) {
 	p.warm = append(p.warm, c)
 }
 
-// retire stops a child that was idle for too long.
 func (p *Pool) retire(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

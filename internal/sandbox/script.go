@@ -77,7 +77,6 @@ func syntaxFailure(code string, err error) *Failure {
 	return failure
 }
 
-// vm is a JavaScript runtime for a single script.
 type vm struct {
 	*goja.Runtime
 	// The original functions, which the script cannot change.
@@ -87,7 +86,7 @@ type vm struct {
 }
 
 func newVM(h host) *vm {
-	m := &vm{Runtime: goja.New(), console: console{host: h}, files: newFiles(h)}
+	m := &vm{Runtime: goja.New(), console: console{host: h}, files: files{host: h, of: map[*goja.Object]*file{}}}
 	m.SetMaxCallStackSize(maxCalls)
 	m.SetParserOptions(parser.WithDisableSourceMaps)
 	builtin := m.Get("JSON").ToObject(m.Runtime)
@@ -98,7 +97,6 @@ func newVM(h host) *vm {
 	return m
 }
 
-// run runs a script and returns the reply.
 func run(r request, h host) reply {
 	program, failure := compile(r.Code)
 	if failure != nil {
@@ -148,7 +146,6 @@ func (m *vm) call(program *goja.Program, r request) (goja.Value, *Failure) {
 	}
 }
 
-// input decodes the input of a script with JSON.parse.
 func (m *vm) input(r request) (goja.Value, error) {
 	text := "null"
 	if r.Input != nil {
@@ -197,7 +194,6 @@ func tooLarge(size int) *Failure {
 	return &Failure{Kind: TooLarge, Message: fmt.Sprintf("the result has %d bytes; the limit is %d", size, MaxOutput)}
 }
 
-// nestingDepth returns the nesting depth of JSON text.
 func nestingDepth(text string) int {
 	deepest, depth, quoted := 0, 0, false
 	for i := 0; i < len(text); i++ {

@@ -8,7 +8,6 @@ import (
 	"github.com/dop251/goja"
 )
 
-// files has the files of a script, in its child process.
 type files struct {
 	host  host
 	of    map[*goja.Object]*file // by identity, which a script cannot forge
@@ -22,9 +21,6 @@ type files struct {
 	rangeError, byteArray goja.Value
 }
 
-func newFiles(h host) files { return files{host: h, of: map[*goja.Object]*file{}} }
-
-// file is a file that a script was given or has created.
 type file struct {
 	File
 	created bool
@@ -36,7 +32,6 @@ type file struct {
 // notReturned is the index of a created file that is not in the output.
 const notReturned = -1
 
-// hash returns the SHA-256 hash of a file.
 func (f *file) hash() string {
 	if f.SHA256 == "" {
 		sum := sha256.Sum256(f.data)

@@ -101,7 +101,6 @@ func handle(r incoming, h host, monitor *memoryMonitor, disconnected <-chan erro
 	}
 }
 
-// replyFrame returns the reply to a request as a frame.
 func replyFrame(r incoming, h host) []byte {
 	frame, err := encodeFrame(frameReply, execute(r, h))
 	if err != nil {

@@ -47,7 +47,6 @@ func (s *fileServer) send(ctx context.Context, to io.Writer, body []byte) error 
 	return sendBytes(to, from, size)
 }
 
-// sendBytes sends exactly size bytes.
 func sendBytes(to io.Writer, from io.Reader, size int64) error {
 	frame := make([]byte, frameHeader+min(size, chunkSize))
 	for size > 0 {
@@ -84,7 +83,6 @@ func (s *fileServer) create(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// write writes bytes of the file that is being created.
 func (s *fileServer) write(data []byte) error {
 	if s.current == nil {
 		return errors.New("the child sends bytes of no file")
@@ -95,7 +93,6 @@ func (s *fileServer) write(data []byte) error {
 	return nil
 }
 
-// finish finishes the file that is being created.
 func (s *fileServer) finish() error {
 	if s.current == nil {
 		return nil

@@ -142,7 +142,6 @@ func rankElsewhere(words, texts []string) Rank {
 	return Elsewhere
 }
 
-// beginsWord reports whether text contains word at the beginning of a word.
 func beginsWord(text, word string) bool {
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)

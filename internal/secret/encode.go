@@ -15,7 +15,6 @@ import (
 // MaxValue is the maximum size of a value in bytes.
 const MaxValue = 64 << 10
 
-// seal checks and seals the value of a secret.
 func (s *Service) seal(ctx context.Context, workspaceID, name, value string) ([]byte, error) {
 	switch {
 	case len(value) > MaxValue:

@@ -19,7 +19,6 @@ const maxSignatures = 10
 // bodyPlaceholder is replaced by the body in Rule.Signed.
 const bodyPlaceholder = "{body}"
 
-// singleHeader returns the value of a header that must occur exactly once.
 func singleHeader(header http.Header, name string) (string, error) {
 	values := header.Values(name)
 	switch {

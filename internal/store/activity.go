@@ -54,7 +54,6 @@ func loadTriggers(c database.Conn, found map[string]workflow.Activity, args []an
 	})
 }
 
-// recentRuns adds the last runs of workflows, with the arguments of loadTriggers.
 func recentRuns(c database.Conn, found map[string]workflow.Activity, args []any) error {
 	const columns = `workflow_id, id, status, draft, started_at, finished_at`
 	parts := make([]string, len(args)-1)

@@ -20,10 +20,9 @@ func (s Runs) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 	if a.Early {
 		return s.answerEarly(ctx, a)
 	}
-	answered := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (answered bool, err error) {
 		if _, err := runqueue.Lock(tx, a.RunID); err != nil {
-			return err
+			return answered, err
 		}
 		open, err := database.Number(tx, `SELECT count(*) FROM steps JOIN runs r ON r.id = steps.run_id
 			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
@@ -31,28 +30,27 @@ func (s Runs) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 			a.RunID, a.StepID, a.WorkspaceID)
 		if err != nil || open == 0 {
 			answered = false
-			return err
+			return answered, err
 		}
 		if answered, err = storeAnswer(tx, a.RunID, a.StepID, a.Value, a.At); err != nil || !answered {
-			return err
+			return answered, err
 		}
-		return insertAudit(tx, a.Entry)
+		return answered, insertAudit(tx, a.Entry)
 	})
-	return answered, err
 }
 
 // answerEarly answers a step that may not wait for the answer yet. It touches the
 // row in the queue first, as the node that executes the run does, so neither
 // misses the other's write.
-func (s Runs) answerEarly(ctx context.Context, a run.Answer) (answered bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Runs) answerEarly(ctx context.Context, a run.Answer) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (answered bool, err error) {
 		running, err := runqueue.LockIn(tx, a.WorkspaceID, a.RunID)
 		if answered = false; err != nil || !running {
-			return err
+			return answered, err
 		}
 		begun, err := database.Number(tx, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2`, a.RunID, a.StepID)
 		if err != nil {
-			return err
+			return answered, err
 		}
 		if begun == 1 {
 			answered, err = storeAnswer(tx, a.RunID, a.StepID, a.Value, a.At)
@@ -66,11 +64,10 @@ func (s Runs) answerEarly(ctx context.Context, a run.Answer) (answered bool, err
 			answered = n == 1
 		}
 		if err != nil || !answered {
-			return err
+			return answered, err
 		}
-		return insertAudit(tx, a.Entry)
+		return answered, insertAudit(tx, a.Entry)
 	})
-	return answered, err
 }
 
 // applyEarlyAnswer gives a step that starts to wait for an answer the one that
@@ -97,21 +94,12 @@ func applyEarlyAnswer(tx *transaction, runID string, step run.Step, released boo
 
 // RunOwner implements run.LinkStore.
 func (s Runs) RunOwner(ctx context.Context, runID string) (string, error) {
-	var owner *string
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		owner, err = database.One(c, `SELECT workspace_id FROM runs WHERE id = $1`, []any{runID}, scanText)
-		return err
-	})
-	if err != nil || owner == nil {
-		return "", err
-	}
-	return *owner, nil
+	return readValue[string](ctx, s.db, `SELECT workspace_id FROM runs WHERE id = $1`, runID)
 }
 
 // LinkedStep implements run.LinkStore.
 func (s Runs) LinkedStep(ctx context.Context, workspaceID, runID, path string) (*run.LinkedStep, error) {
-	var found *run.LinkedStep
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (found *run.LinkedStep, err error) {
 		found, err = database.One(c, `SELECT ws.id, ws.name, ws.plan, w.name, r.status FROM runs r
 			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL JOIN workspaces ws ON ws.id = r.workspace_id
 			WHERE r.id = $1 AND r.workspace_id = $2`, []any{runID, workspaceID}, func(r database.Row) (a run.LinkedStep, err error) {
@@ -119,12 +107,11 @@ func (s Runs) LinkedStep(ctx context.Context, workspaceID, runID, path string) (
 			return a, err
 		})
 		if err != nil || found == nil {
-			return err
+			return found, err
 		}
 		found.Step, err = database.One(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, path}, scanStep)
-		return err
+		return found, err
 	})
-	return found, err
 }
 
 // storeAnswer stores a value for a step that is open and has no answer yet. It
@@ -157,19 +144,17 @@ func announceAnswer(tx *transaction, runID string, at time.Time) error {
 // Approvals implements run.Store.
 func (s Runs) Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[run.Approval], error) {
 	runID, path, _ := strings.Cut(page.After, "/")
-	var found []run.Approval
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = runqueue.Approvals(c, workspaceID, before(runID), path, page.Limit+1)
-		return err
+	found, err := view(ctx, s.db, func(c database.Conn) ([]run.Approval, error) {
+		return runqueue.Approvals(c, workspaceID, before(runID), path, page.Limit+1)
 	})
 	return paging.Cut(found, page.Limit, func(a run.Approval) string { return a.RunID + "/" + a.StepID }), err
 }
 
 // Answers returns the answers to the open steps of a run, by path.
 func (s Leases) Answers(ctx context.Context, runID string) (map[string]run.StepAnswer, error) {
-	answers := map[string]run.StepAnswer{}
-	err := s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT path, answer, answer_files FROM steps WHERE run_id = $1 AND answer IS NOT NULL AND status IN ('running', 'waiting')`,
+	return view(ctx, s.db, func(c database.Conn) (answers map[string]run.StepAnswer, err error) {
+		answers = map[string]run.StepAnswer{}
+		return answers, c.Query(`SELECT path, answer, answer_files FROM steps WHERE run_id = $1 AND answer IS NOT NULL AND status IN ('running', 'waiting')`,
 			[]any{runID}, func(r database.Row) error {
 				var (
 					path   string
@@ -184,5 +169,4 @@ func (s Leases) Answers(ctx context.Context, runID string) (map[string]run.StepA
 				return err
 			})
 	})
-	return answers, err
 }

@@ -33,7 +33,7 @@ var appCallRows = mapTable("app_calls", "id", func(c *subscription.AppCall) []an
 const fromApp = ` FROM subscriptions s JOIN connections c ON c.id = s.connection_id AND c.workspace_id = s.workspace_id WHERE s.hook = $1 AND c.app = $2`
 
 // CalledAccounts implements subscription.AppCallStore.
-func (s Subscriptions) CalledAccounts(ctx context.Context, hook, app string, accounts []string) (called []string, err error) {
+func (s Subscriptions) CalledAccounts(ctx context.Context, hook, app string, accounts []string) ([]string, error) {
 	if len(accounts) == 0 {
 		return nil, nil
 	}
@@ -41,12 +41,8 @@ func (s Subscriptions) CalledAccounts(ctx context.Context, hook, app string, acc
 	for _, account := range accounts {
 		args = append(args, Text(account))
 	}
-	err = s.db.read(ctx, func(c database.Conn) error {
-		called, err = database.List(c, `SELECT DISTINCT c.account_id`+fromApp+` AND c.account_id IN (`+database.Placeholders(3, len(accounts))+`)
-			AND EXISTS (SELECT 1 FROM triggers t WHERE t.subscription = s.target AND t.workspace_id = s.workspace_id AND t.active)`, args, scanText)
-		return err
-	})
-	return called, err
+	return readList(ctx, s.db, `SELECT DISTINCT c.account_id`+fromApp+` AND c.account_id IN (`+database.Placeholders(3, len(accounts))+`)
+		AND EXISTS (SELECT 1 FROM triggers t WHERE t.subscription = s.target AND t.workspace_id = s.workspace_id AND t.active)`, args, scanText)
 }
 
 // Callees implements subscription.AppCallStore.
@@ -59,26 +55,25 @@ func (s Subscriptions) CalleesIn(ctx context.Context, workspaceID, hook, app str
 	return s.callees(ctx, fromApp+` AND s.workspace_id = $3`, hook, app, workspaceID)
 }
 
-func (s Subscriptions) callees(ctx context.Context, which string, args ...any) (found []subscription.Callee, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
+func (s Subscriptions) callees(ctx context.Context, which string, args ...any) ([]subscription.Callee, error) {
+	return view(ctx, s.db, func(c database.Conn) (found []subscription.Callee, err error) {
 		subscriptions, err := database.List(c, `SELECT `+subscriptionColumns+which+` ORDER BY s.id`, args, subscriptionRows.scan)
 		if err != nil {
-			return err
+			return found, err
 		}
 		found = nil
 		for _, one := range subscriptions {
 			need, err := subscriptionNeed(c, one)
 			if err != nil {
-				return err
+				return found, err
 			}
 			need.Triggers = slices.DeleteFunc(need.Triggers, func(t trigger.Trigger) bool { return !t.Active })
 			if len(need.Triggers) > 0 {
 				found = append(found, subscription.Callee{Subscription: one, Need: need})
 			}
 		}
-		return nil
+		return found, nil
 	})
-	return found, err
 }
 
 // InsertAppCalls implements subscription.AppCallStore.
@@ -97,41 +92,27 @@ func (s Subscriptions) InsertAppCalls(ctx context.Context, calls []subscription.
 				return err
 			}
 		}
-		announceAppCalls(tx)
+		tx.AfterCommit(func() { tx.db.notify.AppCalled(clock.Steady()) })
 		return nil
 	})
 }
 
-func announceAppCalls(tx *transaction) {
-	tx.AfterCommit(func() { tx.db.notify.AppCalled(clock.Steady()) })
-}
-
 // DueAppCalls implements subscription.AppCallStore.
-func (s Subscriptions) DueAppCalls(ctx context.Context, now time.Time, limit int) (due []subscription.AppCall, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, `SELECT `+appCallRows.columns("")+` FROM (SELECT *, row_number() OVER (PARTITION BY app, account_id ORDER BY next_at, id) AS place
-			FROM app_calls WHERE next_at <= $1) AS waiting WHERE place <= $2 ORDER BY next_at, id LIMIT $3`, []any{now, appCallsAtATime, limit}, appCallRows.scan)
-		return err
-	})
-	return due, err
+func (s Subscriptions) DueAppCalls(ctx context.Context, now time.Time, limit int) ([]subscription.AppCall, error) {
+	return readList(ctx, s.db, `SELECT `+appCallRows.columns("")+` FROM (SELECT *, row_number() OVER (PARTITION BY app, account_id ORDER BY next_at, id) AS place
+		FROM app_calls WHERE next_at <= $1) AS waiting WHERE place <= $2 ORDER BY next_at, id LIMIT $3`, []any{now, appCallsAtATime, limit}, appCallRows.scan)
 }
 
 // NextAppCall implements subscription.AppCallStore.
-func (s Subscriptions) NextAppCall(ctx context.Context) (next *time.Time, err error) {
-	err = s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT next_at FROM app_calls ORDER BY next_at LIMIT 1`, nil, func(r database.Row) error { return r.Scan(&next) })
-	})
-	return next, err
+func (s Subscriptions) NextAppCall(ctx context.Context) (*time.Time, error) {
+	return readValue[*time.Time](ctx, s.db, `SELECT next_at FROM app_calls ORDER BY next_at LIMIT 1`)
 }
 
 // PostponeAppCall implements subscription.AppCallStore.
-func (s Subscriptions) PostponeAppCall(ctx context.Context, call subscription.AppCall, next time.Time, failures int) (postponed bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE app_calls SET next_at = $1, failures = $2 WHERE id = $3 AND next_at = $4`, next, failures, call.ID, call.NextAt)
-		postponed = n == 1
-		return err
+func (s Subscriptions) PostponeAppCall(ctx context.Context, call subscription.AppCall, next time.Time, failures int) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		return oneRow(tx.Exec(`UPDATE app_calls SET next_at = $1, failures = $2 WHERE id = $3 AND next_at = $4`, next, failures, call.ID, call.NextAt))
 	})
-	return postponed, err
 }
 
 // DeleteAppCall implements subscription.AppCallStore.

@@ -60,11 +60,7 @@ func (s Audit) AuditEntries(ctx context.Context, workspaceID string, filter audi
 		args = append(args, filter.TargetID)
 		statement += fmt.Sprintf(` AND target_id = $%d`, len(args))
 	}
-	var entries []audit.Entry
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		entries, err = database.List(c, statement+` ORDER BY id DESC LIMIT $3`, args, scanAudit)
-		return err
-	})
+	entries, err := readList(ctx, s.db, statement+` ORDER BY id DESC LIMIT $3`, args, scanAudit)
 	return paging.Cut(entries, page.Limit, func(e audit.Entry) string { return e.ID }), err
 }
 

@@ -42,7 +42,6 @@ func chunkBy[T any](items []T, key func(T) string) func(yield func([]T) bool) {
 	}
 }
 
-// appendAudit appends records to the chain of a workspace.
 func appendAudit(tx *transaction, workspaceID string, records []audit.Record) error {
 	chain, err := advanceChain(tx, workspaceID, len(records))
 	if err != nil {
@@ -132,26 +131,20 @@ func (s Audit) UnchainedEntries(ctx context.Context, workspaceID string) (count 
 // the first one that is not as old: the rest stays verifiable. The last entry that is
 // old enough stays too, to prove that those before it were.
 func (s Audit) PurgeAudit(ctx context.Context, before time.Time, limit int) (bool, error) {
-	var due *string
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.One(c, `SELECT c.workspace_id FROM audit_chains c
-			JOIN audit a ON a.workspace_id = c.workspace_id AND a.seq = c.purged_seq + 1
-			JOIN audit b ON b.workspace_id = c.workspace_id AND b.seq = c.purged_seq + 2
-			WHERE a.at < $1 AND b.at < $1 LIMIT 1`, []any{before}, scanText)
-		return err
-	})
+	due, err := readOne(ctx, s.db, `SELECT c.workspace_id FROM audit_chains c
+		JOIN audit a ON a.workspace_id = c.workspace_id AND a.seq = c.purged_seq + 1
+		JOIN audit b ON b.workspace_id = c.workspace_id AND b.seq = c.purged_seq + 2
+		WHERE a.at < $1 AND b.at < $1 LIMIT 1`, []any{before}, scanText)
 	if err != nil {
 		return false, err
 	}
-	more := false
-	err = s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		n, err := tx.Exec(`DELETE FROM audit WHERE seq IS NULL AND at < $1 AND id IN (SELECT id FROM audit WHERE seq IS NULL ORDER BY id LIMIT $2)`, before, limit)
 		if more = due != nil || n == int64(limit); err != nil || due == nil {
-			return err
+			return more, err
 		}
-		return purgeChain(tx, *due, before, limit)
+		return more, purgeChain(tx, *due, before, limit)
 	})
-	return more && err == nil, err
 }
 
 // purgeChain deletes up to limit entries from the start of a chain and keeps the

@@ -27,27 +27,22 @@ func (s Workspaces) In(tx txn.Tx) auth.Store { return s.db.in(tx).Workspaces }
 
 // Install implements auth.Store.
 func (s Workspaces) Install(ctx context.Context, in auth.Installation) (bool, error) {
-	installed := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (installed bool, err error) {
 		n, err := tx.Exec(`INSERT INTO installation (id, first_workspace_id, key_check, created_at)
 			VALUES (1, $1, $2, $3) ON CONFLICT (id) DO NOTHING`, in.Workspace.ID, in.KeyCheck, in.Workspace.CreatedAt)
 		if installed = n == 1; err != nil {
-			return err
+			return installed, err
 		}
 		if !installed {
-			return checkComplete(tx)
+			return installed, checkComplete(tx)
 		}
-		return insertWorkspace(tx, in.Workspace, in.DataKey, in.AdminKey, in.Entry)
+		return installed, insertWorkspace(tx, in.Workspace, in.DataKey, in.AdminKey, in.Entry)
 	})
-	return installed, err
 }
 
 // DataKey implements vault.Keys.
 func (s Workspaces) DataKey(ctx context.Context, workspaceID string) ([]byte, error) {
-	var key []byte
-	err := s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT data_key FROM workspaces WHERE id = $1`, []any{workspaceID}, func(r database.Row) error { return r.Scan(&key) })
-	})
+	key, err := readValue[[]byte](ctx, s.db, `SELECT data_key FROM workspaces WHERE id = $1`, workspaceID)
 	if err == nil && key == nil {
 		err = fmt.Errorf("there is no workspace %s", workspaceID)
 	}
@@ -70,11 +65,7 @@ func (s Workspaces) InsertWorkspace(ctx context.Context, w auth.Workspace, dataK
 
 // HasSeveralWorkspaces reports whether there is more than one workspace.
 func (s Workspaces) HasSeveralWorkspaces(ctx context.Context) (bool, error) {
-	var count int
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		count, err = database.Number(c, `SELECT count(*) FROM (SELECT 1 FROM workspaces LIMIT 2) AS w`)
-		return err
-	})
+	count, err := readValue[int](ctx, s.db, `SELECT count(*) FROM (SELECT 1 FROM workspaces LIMIT 2) AS w`)
 	return count > 1, err
 }
 
@@ -109,7 +100,6 @@ func scanWorkspace(r database.Row) (w auth.Workspace, err error) {
 	return w, err
 }
 
-// workspaceFields returns the scan destinations for the columns of a workspace.
 func workspaceFields(w *auth.Workspace) []any { return append(workspaceRows.into(w), &w.First) }
 
 // workspaceReader reads workspaces, also for the stores that embed it.
@@ -117,63 +107,44 @@ type workspaceReader struct{ db *DB }
 
 // Workspace implements auth.Store.
 func (s workspaceReader) Workspace(ctx context.Context, id string) (*auth.Workspace, error) {
-	var found *auth.Workspace
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectWorkspace+`WHERE w.id = $1`, []any{id}, scanWorkspace)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, selectWorkspace+`WHERE w.id = $1`, []any{id}, scanWorkspace)
 }
 
 // FirstWorkspace returns the installation's first workspace, or nil.
 func (s workspaceReader) FirstWorkspace(ctx context.Context) (*auth.Workspace, error) {
-	var found *auth.Workspace
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectWorkspace+`WHERE i.id = 1`, nil, scanWorkspace)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, selectWorkspace+`WHERE i.id = 1`, nil, scanWorkspace)
 }
 
 // Workspaces implements auth.Store.
 func (s Workspaces) Workspaces(ctx context.Context, page paging.Request) (paging.Page[auth.Workspace], error) {
-	var found []auth.Workspace
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectWorkspace+`WHERE w.id < $1 ORDER BY w.id DESC LIMIT $2`,
-			[]any{before(page.After), page.Limit + 1}, scanWorkspace)
-		return err
-	})
+	found, err := readList(ctx, s.db, selectWorkspace+`WHERE w.id < $1 ORDER BY w.id DESC LIMIT $2`,
+		[]any{before(page.After), page.Limit + 1}, scanWorkspace)
 	return paging.Cut(found, page.Limit, func(w auth.Workspace) string { return w.ID }), err
 }
 
 // UpdateWorkspace implements auth.Store.
 func (s Workspaces) UpdateWorkspace(ctx context.Context, w auth.Workspace, was time.Time, entry audit.Entry) (bool, error) {
-	updated := false
-	err := s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE workspaces SET name = $1, plan = $2, requests_per_minute = $3, updated_at = $4
-			WHERE id = $5 AND updated_at = $6`, w.Name, string(w.Plan), w.RequestsPerMinute, w.UpdatedAt, w.ID, was)
-		if updated = n == 1; err != nil || !updated {
-			return err
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		updated, err := oneRow(tx.Exec(`UPDATE workspaces SET name = $1, plan = $2, requests_per_minute = $3, updated_at = $4
+			WHERE id = $5 AND updated_at = $6`, w.Name, string(w.Plan), w.RequestsPerMinute, w.UpdatedAt, w.ID, was))
+		if err != nil || !updated {
+			return false, err
 		}
-		return insertAudit(tx, entry)
+		return true, insertAudit(tx, entry)
 	})
-	return updated, err
 }
 
 // InsertKey implements auth.Store.
 func (s Workspaces) InsertKey(ctx context.Context, k auth.Key, atMost int, entry audit.Entry) (bool, error) {
-	inserted := false
-	err := s.db.write(ctx, func(tx *transaction) error {
-		var err error
+	return transact(ctx, s.db, func(tx *transaction) (inserted bool, err error) {
 		if inserted, err = incrementUsage(tx, "api_keys", k.WorkspaceID, atMost); err != nil || !inserted {
-			return err
+			return inserted, err
 		}
 		if err := insertKey(tx, k); err != nil {
-			return err
+			return inserted, err
 		}
-		return insertAudit(tx, entry)
+		return inserted, insertAudit(tx, entry)
 	})
-	return inserted, err
 }
 
 func insertKey(tx *transaction, k auth.Key) error {
@@ -200,39 +171,28 @@ func scopeList(scopes *[]auth.Scope) converted {
 
 // Key implements auth.Store.
 func (s Workspaces) Key(ctx context.Context, workspaceID, id string) (*auth.Key, error) {
-	var found *auth.Key
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, keyRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND revoked_at IS NULL`, []any{id, workspaceID}, keyRows.scan)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, keyRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND revoked_at IS NULL`, []any{id, workspaceID}, keyRows.scan)
 }
 
 // Keys implements auth.Store.
 func (s Workspaces) Keys(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[auth.Key], error) {
-	var found []auth.Key
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, keyRows.selects()+`WHERE workspace_id = $1 AND revoked_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
-			[]any{workspaceID, before(page.After), page.Limit + 1}, keyRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, keyRows.selects()+`WHERE workspace_id = $1 AND revoked_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
+		[]any{workspaceID, before(page.After), page.Limit + 1}, keyRows.scan)
 	return paging.Cut(found, page.Limit, func(k auth.Key) string { return k.ID }), err
 }
 
 // RevokeKey implements auth.Store.
 func (s Workspaces) RevokeKey(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
-	revoked := false
-	err := s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND workspace_id = $3 AND revoked_at IS NULL`, at, id, workspaceID)
-		if revoked = n == 1; err != nil || !revoked {
-			return err
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		revoked, err := oneRow(tx.Exec(`UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND workspace_id = $3 AND revoked_at IS NULL`, at, id, workspaceID))
+		if err != nil || !revoked {
+			return false, err
 		}
 		if err := decrementUsage(tx, "api_keys", workspaceID, 1); err != nil {
-			return err
+			return false, err
 		}
-		return insertAudit(tx, entry)
+		return true, insertAudit(tx, entry)
 	})
-	return revoked, err
 }
 
 // KeyByLookup implements auth.Store.

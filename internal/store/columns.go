@@ -35,7 +35,6 @@ type converted struct {
 	// into is where the column is scanned to, and decode converts that, if it is not nil.
 	into   any
 	decode func() error
-	// encode returns the value of the column.
 	encode func() (any, error)
 }
 
@@ -109,15 +108,12 @@ func kindOf(field any) archive.Kind {
 	}
 }
 
-// columns returns the columns as an SQL list, each with a prefix such as "w.".
 func (m *mapping[T]) columns(prefix string) string {
 	return prefix + strings.Join(m.names, ", "+prefix)
 }
 
-// selects returns the beginning of a statement that reads rows.
 func (m *mapping[T]) selects() string { return `SELECT ` + m.columns("") + ` FROM ` + m.Name + ` ` }
 
-// scan reads a row of the columns.
 func (m *mapping[T]) scan(r database.Row) (v T, err error) {
 	err = m.scanInto(r, &v)
 	return v, err
@@ -168,7 +164,6 @@ func (m *mapping[T]) destinations(v *T) (into []any, convert func() error) {
 // args returns the values of the columns, in the order of insert.
 func (m *mapping[T]) args(v T) ([]any, error) { return m.values(v, m.names...) }
 
-// values returns the values of some columns.
 func (m *mapping[T]) values(v T, columns ...string) ([]any, error) {
 	fields := m.fields(&v)
 	args, at := make([]any, len(columns)), 0

@@ -19,15 +19,11 @@ const connectionNamed = `COALESCE((SELECT id FROM connections WHERE workspace_id
 
 // ConnectionNames lists the names of the connections of a workspace and those that they
 // had before, sorted.
-func (s Connections) ConnectionNames(ctx context.Context, workspaceID string) (names []connection.Name, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		names, err = database.List(c, `SELECT name, name AS present, integration, access, members, created_by FROM connections WHERE workspace_id = $1
-			UNION ALL SELECT a.name, c.name, c.integration, c.access, c.members, c.created_by
-				FROM connection_aliases a JOIN connections c ON c.id = a.connection_id AND c.workspace_id = a.workspace_id WHERE a.workspace_id = $1
-			ORDER BY 1`, []any{workspaceID}, scanConnectionName)
-		return err
-	})
-	return names, err
+func (s Connections) ConnectionNames(ctx context.Context, workspaceID string) ([]connection.Name, error) {
+	return readList(ctx, s.db, `SELECT name, name AS present, integration, access, members, created_by FROM connections WHERE workspace_id = $1
+		UNION ALL SELECT a.name, c.name, c.integration, c.access, c.members, c.created_by
+			FROM connection_aliases a JOIN connections c ON c.id = a.connection_id AND c.workspace_id = a.workspace_id WHERE a.workspace_id = $1
+		ORDER BY 1`, []any{workspaceID}, scanConnectionName)
 }
 
 func scanConnectionName(r database.Row) (connection.Name, error) {
@@ -98,7 +94,6 @@ func awaitsConnections(names []string) []any {
 	return out
 }
 
-// lockConnection returns the lock of a connection.
 func lockConnection(workspaceID, name string, shared bool) database.Lock {
 	return database.Lock{Kind: database.LockConnection, Key: workspaceID + "/" + name, Shared: shared}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/connection"
-	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 )
 
@@ -29,38 +28,30 @@ func (s Connections) SetConnectionStatus(
 }
 
 // EndingConnections implements connection.EndingStore.
-func (s Connections) EndingConnections(ctx context.Context, now time.Time, limit int) (ending []connection.Connection, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		ending, err = database.List(c, connectionRows.selects()+`WHERE warn_at <= $1 AND status <> 'needs_reconnect' ORDER BY warn_at LIMIT $2`, []any{now, limit}, connectionRows.scan)
-		return err
-	})
-	return ending, err
+func (s Connections) EndingConnections(ctx context.Context, now time.Time, limit int) ([]connection.Connection, error) {
+	return readList(ctx, s.db, connectionRows.selects()+`WHERE warn_at <= $1 AND status <> 'needs_reconnect' ORDER BY warn_at LIMIT $2`, []any{now, limit}, connectionRows.scan)
 }
 
 // WarnConnection implements connection.EndingStore.
-func (s Connections) WarnConnection(ctx context.Context, c connection.Connection, warning event.Event) (warned bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Connections) WarnConnection(ctx context.Context, c connection.Connection, warning event.Event) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (warned bool, err error) {
 		n, err := tx.Exec(`UPDATE connections SET warn_at = NULL WHERE id = $1 AND workspace_id = $2 AND epoch = $3 AND warn_at IS NOT NULL AND status <> 'needs_reconnect'`,
 			c.ID, c.WorkspaceID, c.Epoch)
 		if warned = n == 1; err != nil || !warned {
-			return err
+			return warned, err
 		}
 		tx.addEvents(warning)
-		return nil
+		return warned, nil
 	})
-	return warned, err
 }
 
 // ClaimRenewal implements connection.Store.
-func (s Connections) ClaimRenewal(ctx context.Context, claim connection.Claim) (claimed bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE connections SET renewing_node = $1, renewing_to = $2 WHERE id = $3 AND workspace_id = $4 AND epoch = $5 AND (status <> 'needs_reconnect' OR $7)
+func (s Connections) ClaimRenewal(ctx context.Context, claim connection.Claim) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		return oneRow(tx.Exec(`UPDATE connections SET renewing_node = $1, renewing_to = $2 WHERE id = $3 AND workspace_id = $4 AND epoch = $5 AND (status <> 'needs_reconnect' OR $7)
 			AND (renewing_to IS NULL OR renewing_to <= $6 OR renewing_node = $1 AND renewing_to = $8 OR `+s.db.queue.NodeIsGone("renewing_node", "$1")+`)`,
-			claim.Node, claim.Until, claim.ID, claim.WorkspaceID, claim.Epoch, claim.At, claim.Broken, claim.Extends)
-		claimed = n == 1
-		return err
+			claim.Node, claim.Until, claim.ID, claim.WorkspaceID, claim.Epoch, claim.At, claim.Broken, claim.Extends))
 	})
-	return claimed, err
 }
 
 // ReleaseRenewal implements connection.Store.

@@ -131,7 +131,6 @@ func (s Connections) ConnectionPlaces(ctx context.Context, workspaceID, workflow
 	return connection.Places{Steps: w.Definition.StepsUsing(uses), Triggers: w.Definition.TriggersUsing(uses)}, nil
 }
 
-// updateConnectionUsers records which connections a workflow uses.
 func updateConnectionUsers(tx *transaction, w workflow.Workflow) error {
 	if err := tx.Do(`DELETE FROM connection_users WHERE workflow_id = $1`, w.ID); err != nil {
 		return err

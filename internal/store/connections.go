@@ -43,8 +43,8 @@ func scanSealedConnection(r database.Row) (sealed connection.Sealed, err error) 
 	return sealed, err
 }
 
-// maxAccountID is the maximum length of the name of an account at a service. One that is
-// longer has no calls.
+// maxAccountID is the maximum length of the name of an account at a service. One that is longer has
+// no calls.
 const maxAccountID = 255
 
 // accountID returns the account that the service has told, by which its calls are handed
@@ -57,21 +57,21 @@ func accountID(c connection.Connection) any {
 }
 
 // InsertConnection implements connection.Store.
-func (s Connections) InsertConnection(ctx context.Context, c connection.Sealed, atMost int, entry audit.Entry) (outcome connection.Outcome, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Connections) InsertConnection(ctx context.Context, c connection.Sealed, atMost int, entry audit.Entry) (connection.Outcome, error) {
+	return transact(ctx, s.db, func(tx *transaction) (outcome connection.Outcome, err error) {
 		outcome = connection.Created
 		// The counter of the workspace serializes the changes of its connections.
 		room, err := incrementUsage(tx, "connections", c.WorkspaceID, atMost)
 		if err != nil {
-			return err
+			return outcome, err
 		}
 		taken, err := isNameTaken(tx, c.Connection)
 		if err != nil {
-			return err
+			return outcome, err
 		}
 		lacks, err := lacksIntegration(tx, c.Connection)
 		if err != nil {
-			return err
+			return outcome, err
 		}
 		switch {
 		case lacks:
@@ -82,61 +82,47 @@ func (s Connections) InsertConnection(ctx context.Context, c connection.Sealed, 
 			outcome = connection.TooMany
 		}
 		if outcome != connection.Created && room {
-			return decrementUsage(tx, "connections", c.WorkspaceID, 1)
+			return outcome, decrementUsage(tx, "connections", c.WorkspaceID, 1)
 		}
 		if outcome != connection.Created {
-			return nil
+			return outcome, nil
 		}
 		if err := connectionRows.insertInto(tx, c.Connection, "account_id", accountID(c.Connection), "credential", c.Credential); err != nil {
-			return err
+			return outcome, err
 		}
-		return insertAudit(tx, entry)
+		return outcome, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 // Connection implements connection.Store.
-func (s Connections) Connection(ctx context.Context, workspaceID, id string) (found *connection.Connection, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, connectionRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, connectionRows.scan)
-		return err
-	})
-	return found, err
+func (s Connections) Connection(ctx context.Context, workspaceID, id string) (*connection.Connection, error) {
+	return readOne(ctx, s.db, connectionRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, connectionRows.scan)
 }
 
 // Connections implements connection.Store.
 func (s Connections) Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.Connection], error) {
-	var found []connection.Connection
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, connectionRows.selects()+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
-			[]any{workspaceID, page.After, page.Limit + 1}, connectionRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, connectionRows.selects()+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
+		[]any{workspaceID, page.After, page.Limit + 1}, connectionRows.scan)
 	return paging.Cut(found, page.Limit, func(c connection.Connection) string { return c.Name }), err
 }
 
 // SealedConnection implements connection.Store.
-func (s Connections) SealedConnection(ctx context.Context, workspaceID, name string) (found *connection.Sealed, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectSealedConnection+`WHERE workspace_id = $1 AND id = `+connectionNamed, []any{workspaceID, name}, scanSealedConnection)
-		return err
-	})
-	return found, err
+func (s Connections) SealedConnection(ctx context.Context, workspaceID, name string) (*connection.Sealed, error) {
+	return readOne(ctx, s.db, selectSealedConnection+`WHERE workspace_id = $1 AND id = `+connectionNamed, []any{workspaceID, name}, scanSealedConnection)
 }
 
 // UpdateConnection implements connection.Store.
-func (s Connections) UpdateConnection(ctx context.Context, c connection.Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Connections) UpdateConnection(ctx context.Context, c connection.Sealed, wasEpoch int64, entry *audit.Entry) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (updated bool, err error) {
 		updated, err = updateConnection(tx, c, wasEpoch)
 		if err != nil || !updated || entry == nil {
-			return err
+			return updated, err
 		}
 		if err := recheckSubscriptions(tx, c.WorkspaceID, c.ID); err != nil {
-			return err
+			return updated, err
 		}
-		return insertAudit(tx, *entry)
+		return updated, insertAudit(tx, *entry)
 	})
-	return updated, err
 }
 
 // updateConnection replaces everything but the id, the name, who may use the connection
@@ -156,40 +142,38 @@ func updateConnection(tx *transaction, c connection.Sealed, wasEpoch int64) (upd
 }
 
 // ChangeConnection implements connection.Store.
-func (s Connections) ChangeConnection(ctx context.Context, now connection.Sealed, was connection.Connection, entry audit.Entry) (outcome connection.Outcome, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Connections) ChangeConnection(ctx context.Context, now connection.Sealed, was connection.Connection, entry audit.Entry) (connection.Outcome, error) {
+	return transact(ctx, s.db, func(tx *transaction) (outcome connection.Outcome, err error) {
 		outcome = connection.Changed
 		if now.Name != was.Name {
 			if outcome, err = checkRename(tx, now.Connection, was.Name); err != nil || outcome != connection.Changed {
-				return err
+				return outcome, err
 			}
 		}
 		args, err := connectionRows.values(now.Connection, "name", "access", "members", "updated_at", "updated_by", "id", "workspace_id")
 		if err != nil {
-			return err
+			return outcome, err
 		}
 		n, err := tx.Exec(`UPDATE connections SET name = $1, access = $2, members = $3, updated_at = $4, updated_by = $5
 			WHERE id = $6 AND workspace_id = $7 AND name = $8 AND epoch = $9`, append(args, was.Name, was.Epoch)...)
 		if err != nil || n == 0 {
-			outcome = connection.Stale
-			return err
+			return connection.Stale, err
 		}
 		if now.Name != was.Name {
 			if err := keepAlias(tx, now.Connection, was.Name); err != nil {
-				return err
+				return outcome, err
 			}
 		}
 		if now.Epoch != was.Epoch {
 			if _, err := updateConnection(tx, now, was.Epoch); err != nil {
-				return err
+				return outcome, err
 			}
 			if err := recheckSubscriptions(tx, now.WorkspaceID, now.ID); err != nil {
-				return err
+				return outcome, err
 			}
 		}
-		return insertAudit(tx, entry)
+		return outcome, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 // DeleteConnection implements connection.Store.
@@ -235,48 +219,43 @@ func (s Connections) DeleteConnection(ctx context.Context, workspaceID, id strin
 	return deleted, users, err
 }
 
-// wakeBatch is how many runs WakeSteps wakes in one transaction.
+// wakeBatch is how many runs one transaction wakes: it keeps their rows locked until it commits.
 const wakeBatch = 100
 
 // WakeSteps implements connection.Store.
-func (s Connections) WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Connections) WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		names, err := allNames(tx, workspaceID, name)
 		if err != nil {
-			return err
+			return more, err
 		}
 		awaits := awaitsConnections(names)
 		waiting, err := runqueue.Awaiting(tx, workspaceID, awaits, at, wakeBatch)
 		more = len(waiting) == wakeBatch
 		if err != nil {
-			return err
+			return more, err
 		}
 		for _, runID := range waiting {
 			running, err := runqueue.Lock(tx, runID)
 			if err != nil {
-				return err
+				return more, err
 			}
 			if !running { // it ended in the meantime
 				continue
 			}
 			if err := tx.Do(`UPDATE steps SET wake_at = $1 WHERE run_id = $2 AND status = 'waiting' AND awaits IN (`+database.Placeholders(3, len(awaits))+`)`,
 				append([]any{at, runID}, awaits...)...); err != nil {
-				return err
+				return more, err
 			}
 			if err := announceAnswer(tx, runID, at); err != nil {
-				return err
+				return more, err
 			}
 		}
-		return nil
+		return more, nil
 	})
-	return more, err
 }
 
 // IsMember implements connection.Store.
-func (s Connections) IsMember(ctx context.Context, workspaceID, userID string) (is bool, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		is, err = isMember(c, workspaceID, userID)
-		return err
-	})
-	return is, err
+func (s Connections) IsMember(ctx context.Context, workspaceID, userID string) (bool, error) {
+	return view(ctx, s.db, func(c database.Conn) (bool, error) { return isMember(c, workspaceID, userID) })
 }

@@ -37,33 +37,30 @@ func tableOf(c database.Conn, workspaceID, ref string) (*table.Table, error) {
 }
 
 // InsertTable implements table.Store.
-func (s Tables) InsertTable(ctx context.Context, t table.Table, atMost int, entry audit.Entry) (outcome table.Outcome, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Tables) InsertTable(ctx context.Context, t table.Table, atMost int, entry audit.Entry) (table.Outcome, error) {
+	return transact(ctx, s.db, func(tx *transaction) (outcome table.Outcome, err error) {
 		outcome = table.Created
 		have, err := lockState(tx, t.WorkspaceID)
 		if err != nil {
-			return err
+			return outcome, err
 		}
 		taken, err := tableNamed(tx, t.WorkspaceID, t.Name)
 		switch {
 		case err != nil:
-			return err
+			return outcome, err
 		case taken:
-			outcome = table.NameTaken
-			return nil
+			return table.NameTaken, nil
 		case have.tables >= atMost:
-			outcome = table.TooMany
-			return nil
+			return table.TooMany, nil
 		}
 		if err := dataTableRows.insertInto(tx, t); err != nil {
-			return err
+			return outcome, err
 		}
 		if err := addState(tx, t.WorkspaceID, stateUsage{tables: 1}); err != nil {
-			return err
+			return outcome, err
 		}
-		return insertAudit(tx, entry)
+		return outcome, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 func tableNamed(c database.Conn, workspaceID, name string) (bool, error) {
@@ -72,50 +69,41 @@ func tableNamed(c database.Conn, workspaceID, name string) (bool, error) {
 }
 
 // Table implements table.Store.
-func (s Tables) Table(ctx context.Context, workspaceID, ref string) (found *table.Table, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = tableOf(c, workspaceID, ref)
-		return err
-	})
-	return found, err
+func (s Tables) Table(ctx context.Context, workspaceID, ref string) (*table.Table, error) {
+	return view(ctx, s.db, func(c database.Conn) (*table.Table, error) { return tableOf(c, workspaceID, ref) })
 }
 
 // Tables implements table.Store.
 func (s Tables) Tables(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[table.Table], error) {
-	var found []table.Table
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, dataTableRows.selects()+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, dataTableRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, dataTableRows.selects()+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, dataTableRows.scan)
 	return paging.Cut(found, page.Limit, func(t table.Table) string { return t.Name }), err
 }
 
 // ChangeTable implements table.Store.
-func (s Tables) ChangeTable(ctx context.Context, scope table.Scope, change func(table.Table) (table.Change, error), entry audit.Entry) (changed table.Table, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Tables) ChangeTable(ctx context.Context, scope table.Scope, change func(table.Table) (table.Change, error), entry audit.Entry) (table.Table, error) {
+	return transact(ctx, s.db, func(tx *transaction) (changed table.Table, err error) {
 		t, err := openTable(tx, scope)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		c, err := change(t.table)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		if c.Table.Name != t.table.Name {
 			taken, err := tableNamed(tx, scope.WorkspaceID, c.Table.Name)
 			if err != nil {
-				return err
+				return changed, err
 			}
 			if taken {
-				return table.Taken(c.Table.Name)
+				return changed, table.Taken(c.Table.Name)
 			}
 		}
 		if changed, err = t.change(c); err != nil {
-			return err
+			return changed, err
 		}
-		return insertAudit(tx, entry)
+		return changed, insertAudit(tx, entry)
 	})
-	return changed, err
 }
 
 // change applies a change to the definition of the table and to its rows.
@@ -154,7 +142,6 @@ func (t *tableTx) change(c table.Change) (table.Table, error) {
 	return next, nil
 }
 
-// rewrite converts every row and builds new indexes.
 func (t *tableTx) rewrite(c table.Change) error {
 	var reindex []table.Column
 	if c.Reindex != nil {
@@ -193,48 +180,45 @@ func (t *tableTx) rewrite(c table.Change) error {
 }
 
 // DeleteTable implements table.Store. The rows are removed by PurgeTables.
-func (s Tables) DeleteTable(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		deleted = false
+func (s Tables) DeleteTable(ctx context.Context, workspaceID, id string, entry audit.Entry) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (deleted bool, err error) {
 		if _, err := lockState(tx, workspaceID); err != nil {
-			return err
+			return deleted, err
 		}
 		t, err := database.One(tx, dataTableRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, dataTableRows.scan)
 		if err != nil || t == nil {
-			return err
+			return deleted, err
 		}
 		deleted = true
 		if err := tx.Do(`DELETE FROM data_tables WHERE id = $1 AND workspace_id = $2`, id, workspaceID); err != nil {
-			return err
+			return deleted, err
 		}
 		if err := tx.Do(`INSERT INTO purged_tables (table_id, column_id) VALUES ($1, '')`, id); err != nil {
-			return err
+			return deleted, err
 		}
 		if err := addState(tx, workspaceID, stateUsage{tables: -1, rows: -t.Rows, bytes: -t.Bytes}); err != nil {
-			return err
+			return deleted, err
 		}
-		return insertAudit(tx, entry)
+		return deleted, insertAudit(tx, entry)
 	})
-	return deleted, err
 }
 
 // PurgeTables removes up to limit rows of deleted tables and indexes. It returns true
 // if there is more to do.
-func (s Tables) PurgeTables(ctx context.Context, limit int) (more bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		more = false
+func (s Tables) PurgeTables(ctx context.Context, limit int) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		type purged struct{ table, column string }
 		rest, err := database.One(tx, `SELECT table_id, column_id FROM purged_tables LIMIT 1`, nil, func(r database.Row) (rest purged, err error) {
 			err = r.Scan(&rest.table, &rest.column)
 			return rest, err
 		})
 		if err != nil || rest == nil {
-			return err
+			return more, err
 		}
 		more = true
 		// An UPDATE locks the row: a column that is being indexed again removes it first.
 		if n, err := tx.Exec(`UPDATE purged_tables SET column_id = column_id WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column); err != nil || n == 0 {
-			return err
+			return more, err
 		}
 		const entries = `DELETE FROM table_index WHERE (table_id, column_id, value, row_id) IN
 			(SELECT table_id, column_id, value, row_id FROM table_index WHERE table_id = $1 AND column_id >= $2 AND column_id <= $3 LIMIT $4)`
@@ -244,18 +228,17 @@ func (s Tables) PurgeTables(ctx context.Context, limit int) (more bool, err erro
 		}
 		n, err := tx.Exec(entries, rest.table, rest.column, last, limit)
 		if err != nil || n > 0 {
-			return err
+			return more, err
 		}
 		if rest.column == "" {
 			if n, err := dropHoldersOf(tx, rest.table, clock.Now(), limit); err != nil || n > 0 {
-				return err
+				return more, err
 			}
 			n, err := tx.Exec(`DELETE FROM table_rows WHERE (table_id, id) IN (SELECT table_id, id FROM table_rows WHERE table_id = $1 LIMIT $2)`, rest.table, limit)
 			if err != nil || n > 0 {
-				return err
+				return more, err
 			}
 		}
-		return tx.Do(`DELETE FROM purged_tables WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column)
+		return more, tx.Do(`DELETE FROM purged_tables WHERE table_id = $1 AND column_id = $2`, rest.table, rest.column)
 	})
-	return more, err
 }

@@ -39,17 +39,15 @@ type definitionReader struct{ db *DB }
 // Draft reads the definition that the run of a draft executes. It returns nil if
 // the run does not exist or executes a version.
 func (s definitionReader) Draft(ctx context.Context, runID string) (*workflow.Unsaved, error) {
-	var found *workflow.Unsaved
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (found *workflow.Unsaved, err error) {
 		var files filePointers
 		found, err = database.One(c, `SELECT definition, pinned, files, pinned_files, level FROM run_drafts WHERE run_id = $1`, []any{runID},
 			func(r database.Row) (workflow.Unsaved, error) { return scanDraft(r, &files) })
 		if err != nil || found == nil {
-			return err
+			return found, err
 		}
-		return files.readFiles(c, &found.Definition)
+		return found, files.readFiles(c, &found.Definition)
 	})
-	return found, err
 }
 
 func scanDraft(r database.Row, files *filePointers) (workflow.Unsaved, error) {
@@ -76,8 +74,7 @@ func scanDraft(r database.Row, files *filePointers) (workflow.Unsaved, error) {
 // Definition reads the version that a run is pinned to. It returns nil if that
 // does not exist.
 func (s definitionReader) Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error) {
-	var found *workflow.Definition
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (found *workflow.Definition, err error) {
 		var files filePointers
 		found, err = database.One(c, `SELECT definition, files, level FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
 			[]any{workflowID, version}, func(r database.Row) (workflow.Definition, error) {
@@ -88,9 +85,8 @@ func (s definitionReader) Definition(ctx context.Context, workflowID string, ver
 				return workflow.ParseStored(definition, level)
 			})
 		if err != nil || found == nil {
-			return err
+			return found, err
 		}
-		return files.readFiles(c, found)
+		return found, files.readFiles(c, found)
 	})
-	return found, err
 }

@@ -17,12 +17,7 @@ var deliveryAttemptsTable = Table{Name: "delivery_attempts", Key: "delivery_id a
 func (s Webhooks) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
 	statement, args := selectDue+`WHERE d.next_at <= $1`, []any{now, limit}
 	statement, args = database.NotIn(statement, "d.webhook_id", except, args)
-	var due []webhook.Due
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
-		return err
-	})
-	return due, err
+	return readList(ctx, s.db, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
 }
 
 const selectDue = `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url
@@ -35,16 +30,11 @@ func scanDue(r database.Row) (d webhook.Due, err error) {
 
 // OutgoingDelivery implements webhook.Outbox.
 func (s Webhooks) OutgoingDelivery(ctx context.Context, workspaceID, deliveryID string) (*webhook.OutgoingDelivery, error) {
-	var found *webhook.OutgoingDelivery
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
-			e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
-			FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
-			JOIN events e ON e.id = d.event_id AND e.workspace_id = d.workspace_id
-			WHERE d.id = $1 AND d.workspace_id = $2 AND d.status = 'pending'`, []any{deliveryID, workspaceID}, scanOutgoingDelivery)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
+		e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
+		FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
+		JOIN events e ON e.id = d.event_id AND e.workspace_id = d.workspace_id
+		WHERE d.id = $1 AND d.workspace_id = $2 AND d.status = 'pending'`, []any{deliveryID, workspaceID}, scanOutgoingDelivery)
 }
 
 func scanOutgoingDelivery(r database.Row) (p webhook.OutgoingDelivery, err error) {
@@ -55,11 +45,7 @@ func scanOutgoingDelivery(r database.Row) (p webhook.OutgoingDelivery, err error
 
 // NextDelivery implements webhook.Outbox.
 func (s Webhooks) NextDelivery(ctx context.Context, after time.Time) (*time.Time, error) {
-	var next *time.Time
-	err := s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT min(next_at) FROM deliveries WHERE next_at > $1`, []any{after}, func(r database.Row) error { return r.Scan(&next) })
-	})
-	return next, err
+	return readValue[*time.Time](ctx, s.db, `SELECT min(next_at) FROM deliveries WHERE next_at > $1`, after)
 }
 
 // ReportDelivery implements webhook.Outbox. An attempt counts once, even if it is
@@ -96,7 +82,6 @@ func (s Webhooks) ReportDelivery(ctx context.Context, r webhook.Report) error {
 // errReported means that the attempt was already counted, or no longer counts.
 var errReported = errors.New("the attempt was already reported")
 
-// reportAttempt writes the result of an attempt.
 func reportAttempt(tx *transaction, r webhook.Report, ended time.Time) error {
 	var finishedAt any
 	if r.Status != webhook.Pending {
@@ -130,7 +115,6 @@ func reachesFailureLimit(tx *transaction, r webhook.Report, ended time.Time) (bo
 	return true, tx.Lock(database.WorkspaceLock(r.OutgoingDelivery.WorkspaceID))
 }
 
-// disableFailing disables a webhook that keeps failing.
 func disableFailing(tx *transaction, r webhook.Report, at time.Time) error {
 	id, reason := r.OutgoingDelivery.WebhookID, cmp.Or(r.Disable, r.FailingReason)
 	tx.queue.SubscribersChanged(r.OutgoingDelivery.WorkspaceID)
@@ -145,8 +129,6 @@ func disableFailing(tx *transaction, r webhook.Report, at time.Time) error {
 	return insertAudit(tx, r.Entry)
 }
 
-// dropDeliveries drops the pending deliveries of a webhook.
 func dropDeliveries(tx *transaction, webhookID string, at time.Time) error {
-	err := tx.Do(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
-	return err
+	return tx.Do(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
 }

@@ -48,40 +48,36 @@ func (s Webhooks) Deliveries(ctx context.Context, workspaceID, webhookID string,
 		statement = selectDelivery + `events e LEFT JOIN deliveries d ON d.event_id = e.id AND ` + wanted + withAttempt +
 			`WHERE e.workspace_id = $2 AND e.run_id = $` + strconv.Itoa(len(args))
 	}
-	var found paging.Page[webhook.Delivery]
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (found paging.Page[webhook.Delivery], err error) {
 		found, err = scanPage(c, statement+` ORDER BY d.id DESC LIMIT $5`, args, page.Limit, func(d webhook.Delivery) string { return d.ID },
 			func(r database.Row) (webhook.Delivery, bool, error) {
 				d, err := scanDelivery(r)
 				return d, d.ID != "" && (filter.Event == "" || d.Event == filter.Event), err
 			})
-		return err
+		return found, err
 	})
-	return found, err
 }
 
 // Delivery implements webhook.Log.
 func (s Webhooks) Delivery(ctx context.Context, workspaceID, id string) (*webhook.Detail, error) {
-	var detail *webhook.Detail
-	err := s.db.read(ctx, func(c database.Conn) error {
+	return view(ctx, s.db, func(c database.Conn) (detail *webhook.Detail, err error) {
 		d, err := database.One(c, selectDelivery+fromLog+`JOIN webhooks w ON w.id = d.webhook_id AND w.deleted_at IS NULL WHERE d.id = $1 AND d.workspace_id = $2`,
 			[]any{id, workspaceID}, scanDelivery)
 		if err != nil || d == nil {
-			return err
+			return detail, err
 		}
 		detail = &webhook.Detail{Delivery: *d}
 		if err := c.Query(`SELECT body FROM events WHERE id = $1 AND workspace_id = $2`, []any{d.EventID, workspaceID},
 			func(r database.Row) error { return r.Scan(&detail.Body) }); err != nil {
-			return err
+			return detail, err
 		}
 		detail.Log, err = database.List(c, `SELECT attempt, at, duration, status, error, response FROM delivery_attempts WHERE delivery_id = $1 ORDER BY attempt`,
 			[]any{id}, func(r database.Row) (a webhook.Attempt, err error) {
 				err = r.Scan(&a.Number, &a.At, (*int64)(&a.Duration), &a.Status, &a.Error, &a.Response)
 				return a, err
 			})
-		return err
+		return detail, err
 	})
-	return detail, err
 }
 
 // SendSamples implements webhook.Log.
@@ -120,14 +116,9 @@ func (s Webhooks) SendSamples(ctx context.Context, workspaceID, webhookID string
 
 // Redeliverable implements webhook.Log.
 func (s Webhooks) Redeliverable(ctx context.Context, workspaceID, webhookID string, status webhook.Status, from, below string, limit int) ([]string, error) {
-	var ids []string
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		ids, err = database.List(c, `SELECT d.id FROM deliveries d WHERE d.webhook_id = $1 AND d.workspace_id = $2 AND d.status = $3 AND d.id >= $4 AND d.id < $5
-			AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.event_id = d.event_id AND n.webhook_id = d.webhook_id AND n.id > d.id)
-			ORDER BY d.id LIMIT $6`, []any{webhookID, workspaceID, string(status), from, below, limit}, scanText)
-		return err
-	})
-	return ids, err
+	return readList(ctx, s.db, `SELECT d.id FROM deliveries d WHERE d.webhook_id = $1 AND d.workspace_id = $2 AND d.status = $3 AND d.id >= $4 AND d.id < $5
+		AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.event_id = d.event_id AND n.webhook_id = d.webhook_id AND n.id > d.id)
+		ORDER BY d.id LIMIT $6`, []any{webhookID, workspaceID, string(status), from, below, limit}, scanText)
 }
 
 // Redeliver implements webhook.Log.

@@ -31,7 +31,9 @@ var eventsTable = Table{
 // for every webhook that subscribes to them at the time of the commit.
 func (tx *transaction) addEvents(events ...event.Event) { tx.events = append(tx.events, events...) }
 
-// finalize writes what the transaction has collected.
+// finalize writes what the transaction has collected, in the order in which all transactions lock:
+// workspaces for their load and their events, then the chains of audit entries, which stay locked
+// until the commit. In another order, two transactions could wait for each other.
 func finalize(ctx context.Context, tx *transaction) error {
 	if err := tx.queue.Settle(); err != nil {
 		return err
@@ -50,16 +52,10 @@ func finalize(ctx context.Context, tx *transaction) error {
 // only for the end of the transaction.
 func writeEvents(tx *transaction) error {
 	slices.SortStableFunc(tx.events, func(a, b event.Event) int { return strings.Compare(a.WorkspaceID, b.WorkspaceID) })
-	for len(tx.events) > 0 {
-		workspaceID := tx.events[0].WorkspaceID
-		n := slices.IndexFunc(tx.events, func(e event.Event) bool { return e.WorkspaceID != workspaceID })
-		if n < 0 {
-			n = len(tx.events)
-		}
-		if err := insertEvents(tx, workspaceID, tx.events[:n]); err != nil {
+	for group := range chunkBy(tx.events, func(e event.Event) string { return e.WorkspaceID }) {
+		if err := insertEvents(tx, group[0].WorkspaceID, group); err != nil {
 			return err
 		}
-		tx.events = tx.events[n:]
 	}
 	return nil
 }
@@ -85,36 +81,30 @@ func insertEvents(tx *transaction, workspaceID string, events []event.Event) err
 }
 
 func insertEvent(tx *transaction, e event.Event, sample bool) error {
-	err := tx.Do(`INSERT INTO events (id, workspace_id, type, workflow_id, run_id, at, depth, sample, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+	return tx.Do(`INSERT INTO events (id, workspace_id, type, workflow_id, run_id, at, depth, sample, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		e.ID, e.WorkspaceID, string(e.Type), e.WorkflowID, database.OrNil(e.RunID), e.At, e.Depth, sample, e.Body)
-	return err
 }
 
-// insertDelivery queues an event for delivery to a webhook.
 func insertDelivery(tx *transaction, id, webhookID string, e event.Event, at time.Time) error {
 	tx.AfterCommit(tx.db.notify.Deliverable)
-	err := tx.Do(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
+	return tx.Do(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, database.OrNil(e.RunID), clock.Past(at), at)
-	return err
 }
 
 // EventExtent implements event.Store. It waits for events of the workspace that
 // are being written, so that every later event has a number above Newest.
 func (s Events) EventExtent(ctx context.Context, workspaceID string, since time.Time) (event.Extent, error) {
-	var extent event.Extent
-	err := s.db.write(ctx, func(tx *transaction) error {
-		extent = event.Extent{} // the transaction may be retried
+	return transact(ctx, s.db, func(tx *transaction) (extent event.Extent, err error) {
 		if err := tx.Lock(database.Lock{Kind: database.LockWorkspace, Key: workspaceID, Shared: true}); err != nil {
-			return err
+			return extent, err
 		}
-		err := tx.Query(`SELECT (SELECT max(seq) FROM events), (SELECT seq FROM events WHERE id >= $1 ORDER BY id LIMIT 1)`,
+		err = tx.Query(`SELECT (SELECT max(seq) FROM events), (SELECT seq FROM events WHERE id >= $1 ORDER BY id LIMIT 1)`,
 			[]any{uid.LowerBound(uid.Event, since)}, func(r database.Row) error { return r.Scan(&extent.Newest, &extent.Oldest) })
 		if extent.Oldest == 0 {
 			extent.Oldest = extent.Newest + 1
 		}
-		return err
+		return extent, err
 	})
-	return extent, err
 }
 
 const selectEvent = `SELECT seq, id, workspace_id, type, workflow_id, run_id, at, depth, body FROM events `
@@ -170,11 +160,10 @@ func eventsUpTo(c database.Conn, workspaceID string) (int64, error) {
 // Events implements event.Store. It scans one range of one index; conditions
 // without an index are checked row by row.
 func (s Events) Events(ctx context.Context, workspaceID string, want event.Query, page paging.Request) (paging.Page[event.Stored], error) {
-	var found paging.Page[event.Stored]
-	err := s.db.read(ctx, func(c database.Conn) error {
+	return view(ctx, s.db, func(c database.Conn) (found paging.Page[event.Stored], err error) {
 		from, below, err := eventRange(c, want)
 		if err != nil {
-			return err
+			return found, err
 		}
 		if after, err := strconv.ParseInt(page.After, 10, 64); err == nil {
 			below = min(below, after)
@@ -189,9 +178,8 @@ func (s Events) Events(ctx context.Context, workspaceID string, want event.Query
 				e, err := scanEvent(r)
 				return e, want.Matches(e.Event), err
 			})
-		return err
+		return found, err
 	})
-	return found, err
 }
 
 // maxCommitDelay is longer than it can take from creating an event to its commit,
@@ -219,12 +207,10 @@ func eventRange(c database.Conn, want event.Query) (from, below int64, err error
 // or a trigger that has yet to fire on it. It returns true if there may be more.
 func (s Events) PurgeOld(ctx context.Context, events time.Time, limit int) (bool, error) {
 	const oldest = `(SELECT id FROM deliveries ORDER BY id LIMIT $2)`
-	more := false
-	err := s.db.write(ctx, func(tx *transaction) error {
-		more = false
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		if err := tx.Do(`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE created_at < $1 AND id IN `+oldest+`)`,
 			events, limit); err != nil {
-			return err
+			return more, err
 		}
 		for _, purge := range []struct {
 			statement string
@@ -238,11 +224,10 @@ func (s Events) PurgeOld(ctx context.Context, events time.Time, limit int) (bool
 		} {
 			n, err := tx.Exec(purge.statement, purge.args...)
 			if err != nil {
-				return err
+				return more, err
 			}
 			more = more || n == int64(limit)
 		}
-		return nil
+		return more, nil
 	})
-	return more, err
 }

@@ -91,7 +91,6 @@ func (t Table) pageQueries() (first, rest string) {
 	return head + tail, head + ` WHERE (` + sqlList(t.Key) + `) > (` + database.Placeholders(2, len(strings.Fields(t.Key))) + `)` + tail
 }
 
-// rowBuffer holds one row of a table.
 type rowBuffer struct {
 	columns    []archive.Column
 	keyColumns []int // indexes of the primary key
@@ -112,7 +111,6 @@ func newRowBuffer(t Table) *rowBuffer {
 	return r
 }
 
-// scan reads a row into the buffer.
 func (r *rowBuffer) scan(row database.Row) error {
 	for i, column := range r.columns {
 		switch column.Kind {
@@ -158,7 +156,6 @@ func deref(dest any) any {
 	return nil
 }
 
-// key returns the primary key of the row.
 func (r *rowBuffer) key() []any {
 	var key []any
 	for _, i := range r.keyColumns {

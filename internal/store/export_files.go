@@ -26,7 +26,6 @@ func fileBytesTable() archive.Table {
 	}}
 }
 
-// exportBlobs writes the blobs of all files.
 func exportBlobs(ctx context.Context, c database.Conn, blobs blob.Store, to *archive.Writer) error {
 	if err := to.Begin(archive.Section{Table: fileBytes}); err != nil || blobs == nil {
 		return err
@@ -52,7 +51,6 @@ func exportBlobs(ctx context.Context, c database.Conn, blobs blob.Store, to *arc
 	}
 }
 
-// exportBlob writes the pieces of a blob.
 func exportBlob(ctx context.Context, blobs blob.Store, ref blob.Ref, buffer []byte, to *archive.Writer) (err error) {
 	rest := blob.SealedSize(ref.Size)
 	source, err := blobs.Open(ctx, ref.ID, 0, rest+1) // a byte more, to notice if there is one
@@ -79,9 +77,6 @@ func exportBlob(ctx context.Context, blobs blob.Store, ref blob.Ref, buffer []by
 }
 
 // RecordedFilesPlace returns where the bytes of files are; empty if that is not recorded.
-func (s Files) RecordedFilesPlace(ctx context.Context) (place string, err error) {
-	err = s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT place FROM files_place WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&place) })
-	})
-	return place, err
+func (s Files) RecordedFilesPlace(ctx context.Context) (string, error) {
+	return readValue[string](ctx, s.db, `SELECT place FROM files_place WHERE id = 1`)
 }

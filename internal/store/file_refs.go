@@ -89,7 +89,6 @@ func (s Files) ReplaceFiles(ctx context.Context, workspaceID string, holder file
 	return s.db.write(ctx, func(tx *transaction) error { return replaceFiles(tx, workspaceID, holder, ids, now) })
 }
 
-// fileRef is a reference to a file.
 type fileRef struct{ holder, file string }
 
 func scanFileRef(r database.Row) (ref fileRef, err error) {
@@ -97,7 +96,6 @@ func scanFileRef(r database.Row) (ref fileRef, err error) {
 	return ref, err
 }
 
-// refsOf returns up to limit references of a holder, or all if the limit is negative.
 func refsOf(c database.Conn, holder file.Holder, limit int) ([]fileRef, error) {
 	if limit < 0 {
 		return database.List(c, `SELECT holder, file_id FROM file_refs WHERE holder = $1 ORDER BY file_id`, []any{string(holder)}, scanFileRef)

@@ -9,20 +9,19 @@ import (
 )
 
 // SweepFiles implements file.SweepStore.
-func (s Files) SweepFiles(ctx context.Context, now time.Time, limit int) (removed int, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		removed = 0
+func (s Files) SweepFiles(ctx context.Context, now time.Time, limit int) (int, error) {
+	return transact(ctx, s.db, func(tx *transaction) (removed int, err error) {
 		type expired struct{ id, workspace string }
 		old, err := database.List(tx, `SELECT id, workspace_id FROM files WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, []any{now, limit}, func(r database.Row) (e expired, err error) {
 			err = r.Scan(&e.id, &e.workspace)
 			return e, err
 		})
 		if err != nil || len(old) == 0 {
-			return err
+			return removed, err
 		}
 		workspaceID := old[0].workspace
 		if _, err := lockFiles(tx, workspaceID); err != nil {
-			return err
+			return removed, err
 		}
 		var ids []string
 		for _, e := range old {
@@ -31,9 +30,8 @@ func (s Files) SweepFiles(ctx context.Context, now time.Time, limit int) (remove
 			}
 		}
 		removed = len(ids)
-		return removeFiles(tx, workspaceID, ids, now)
+		return removed, removeFiles(tx, workspaceID, ids, now)
 	})
-	return removed, err
 }
 
 // removeFiles removes those of the files that have expired, with blobs that no file
@@ -86,12 +84,8 @@ func scanBlobID(r database.Row) (id blob.ID, err error) {
 }
 
 // AbandonedBlobs implements file.SweepStore.
-func (s Files) AbandonedBlobs(ctx context.Context, limit int) (found []blob.ID, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT id FROM purged_blobs ORDER BY id LIMIT $1`, []any{limit}, scanBlobID)
-		return err
-	})
-	return found, err
+func (s Files) AbandonedBlobs(ctx context.Context, limit int) ([]blob.ID, error) {
+	return readList(ctx, s.db, `SELECT id FROM purged_blobs ORDER BY id LIMIT $1`, []any{limit}, scanBlobID)
 }
 
 // ForgetBlobs implements file.SweepStore.
@@ -107,11 +101,7 @@ func (s Files) ForgetBlobs(ctx context.Context, ids []blob.ID) error {
 }
 
 // KnownBlobs implements file.SweepStore.
-func (s Files) KnownBlobs(ctx context.Context, first, last blob.ID) (known []blob.ID, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		known, err = database.List(c, `SELECT id FROM file_blobs WHERE id >= $1 AND id <= $2 UNION ALL SELECT blob_id FROM upload_parts WHERE blob_id >= $1 AND blob_id <= $2`,
-			[]any{string(first), string(last)}, scanBlobID)
-		return err
-	})
-	return known, err
+func (s Files) KnownBlobs(ctx context.Context, first, last blob.ID) ([]blob.ID, error) {
+	return readList(ctx, s.db, `SELECT id FROM file_blobs WHERE id >= $1 AND id <= $2 UNION ALL SELECT blob_id FROM upload_parts WHERE blob_id >= $1 AND blob_id <= $2`,
+		[]any{string(first), string(last)}, scanBlobID)
 }

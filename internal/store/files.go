@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/file"
 	"github.com/stepmill/stepmill/internal/paging"
-	"github.com/stepmill/stepmill/internal/usage"
 )
 
 // Files implements file.Store: files, what refers to them, and uploads.
@@ -76,44 +75,34 @@ func decodeList(text []byte) (*expr.FileList, error) {
 type fileReader struct{ db *DB }
 
 // File implements file.Store.
-func (s fileReader) File(ctx context.Context, workspaceID, id string, now time.Time) (found *file.File, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, fileRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND `+liveFile, []any{id, workspaceID, now}, fileRows.scan)
-		return err
-	})
-	return found, err
+func (s fileReader) File(ctx context.Context, workspaceID, id string, now time.Time) (*file.File, error) {
+	return readOne(ctx, s.db, fileRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND `+liveFile, []any{id, workspaceID, now}, fileRows.scan)
 }
 
 // Files implements file.Store.
 func (s Files) Files(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[file.File], error) {
-	var found []file.File
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, fileRows.selects()+`WHERE workspace_id = $1 AND id < $2 AND `+liveFile+` ORDER BY id DESC LIMIT $4`,
-			[]any{workspaceID, before(page.After), now, page.Limit + 1}, fileRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, fileRows.selects()+`WHERE workspace_id = $1 AND id < $2 AND `+liveFile+` ORDER BY id DESC LIMIT $4`,
+		[]any{workspaceID, before(page.After), now, page.Limit + 1}, fileRows.scan)
 	return paging.Cut(found, page.Limit, func(f file.File) string { return f.ID }), err
 }
 
 // RecordFiles implements file.Store.
-func (s Files) RecordFiles(ctx context.Context, files []file.Recording, holder file.Holder, entries []audit.Entry) (recorded []file.File, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		recorded = nil
+func (s Files) RecordFiles(ctx context.Context, files []file.Recording, holder file.Holder, entries []audit.Entry) ([]file.File, error) {
+	return transact(ctx, s.db, func(tx *transaction) (recorded []file.File, err error) {
 		for _, r := range files {
 			f, err := recordFile(tx, r, holder)
 			if err != nil {
-				return err
+				return recorded, err
 			}
 			recorded = append(recorded, f)
 		}
 		for _, entry := range entries {
 			if err := insertAudit(tx, entry); err != nil {
-				return err
+				return recorded, err
 			}
 		}
-		return nil
+		return recorded, nil
 	})
-	return recorded, err
 }
 
 // recordFile records a file whose bytes are stored, and what refers to it. Without a
@@ -188,40 +177,35 @@ func insertFile(tx *transaction, f *file.File, holder file.Holder) error {
 }
 
 // DeleteFile implements file.Store.
-func (s Files) DeleteFile(ctx context.Context, workspaceID, id string, now time.Time, entry audit.Entry) (outcome file.Deletion, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Files) DeleteFile(ctx context.Context, workspaceID, id string, now time.Time, entry audit.Entry) (file.Deletion, error) {
+	return transact(ctx, s.db, func(tx *transaction) (outcome file.Deletion, err error) {
 		outcome = file.NotThere
 		if _, err := lockFiles(tx, workspaceID); err != nil {
-			return err
+			return outcome, err
 		}
 		// An UPDATE locks the row, so that no reference is added meanwhile.
 		n, err := tx.Exec(`UPDATE files SET expires_at = $3 WHERE id = $1 AND workspace_id = $2 AND holders = 0 AND expires_at > $3`, id, workspaceID, now)
 		if err != nil {
-			return err
+			return outcome, err
 		}
 		if n == 0 {
 			held, err := database.Number(tx, `SELECT count(*) FROM files WHERE id = $1 AND workspace_id = $2 AND holders > 0`, id, workspaceID)
 			if held > 0 {
 				outcome = file.InUse
 			}
-			return err
+			return outcome, err
 		}
 		outcome = file.Deleted
 		if err := removeFiles(tx, workspaceID, []string{id}, now); err != nil {
-			return err
+			return outcome, err
 		}
-		return insertAudit(tx, entry)
+		return outcome, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 // FileUsage implements file.Store.
-func (s Files) FileUsage(ctx context.Context, owner string) (have file.Usage, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		have, err = fileUsage(c, owner)
-		return err
-	})
-	return have, err
+func (s Files) FileUsage(ctx context.Context, owner string) (file.Usage, error) {
+	return view(ctx, s.db, func(c database.Conn) (file.Usage, error) { return fileUsage(c, owner) })
 }
 
 func fileUsage(c database.Conn, owner string) (have file.Usage, err error) {
@@ -244,13 +228,6 @@ func lockFiles(tx *transaction, workspaceID string) (have file.Usage, err error)
 func addFiles(tx *transaction, owner string, files, bytes int64) error {
 	return tx.Do(`INSERT INTO file_usage (owner, files, bytes) VALUES ($1, $2, $3)
 		ON CONFLICT (owner) DO UPDATE SET files = file_usage.files + excluded.files, bytes = file_usage.bytes + excluded.bytes`, owner, files, bytes)
-}
-
-// currentFiles reads how much a workspace stores.
-func currentFiles(c database.Conn, workspaceID string, into *usage.Current) error {
-	have, err := fileUsage(c, workspaceID)
-	into.Files, into.StoredFileBytes = have.Files, have.Bytes+have.Uploading
-	return err
 }
 
 // FilesPlace implements file.SweepStore.
@@ -277,9 +254,6 @@ func (s Files) FilesPlace(ctx context.Context, place string, mayMove bool) (reco
 }
 
 // InstallationID implements file.SweepStore. The first workspace is never deleted.
-func (s Files) InstallationID(ctx context.Context) (id string, err error) {
-	err = s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT first_workspace_id FROM installation WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&id) })
-	})
-	return id, err
+func (s Files) InstallationID(ctx context.Context) (string, error) {
+	return readValue[string](ctx, s.db, `SELECT first_workspace_id FROM installation WHERE id = 1`)
 }

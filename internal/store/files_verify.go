@@ -9,22 +9,14 @@ import (
 )
 
 // BlobsOfFiles returns up to limit blobs of all workspaces after an id.
-func (s Files) BlobsOfFiles(ctx context.Context, after blob.ID, limit int) (refs []blob.Ref, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		refs, err = database.List(c, `SELECT id, workspace_id, size FROM file_blobs WHERE id > $1 ORDER BY id LIMIT $2`, []any{string(after), limit}, func(r database.Row) (ref blob.Ref, err error) {
-			err = r.Scan((*string)(&ref.ID), &ref.Workspace, &ref.Size)
-			return ref, err
-		})
-		return err
+func (s Files) BlobsOfFiles(ctx context.Context, after blob.ID, limit int) ([]blob.Ref, error) {
+	return readList(ctx, s.db, `SELECT id, workspace_id, size FROM file_blobs WHERE id > $1 ORDER BY id LIMIT $2`, []any{string(after), limit}, func(r database.Row) (ref blob.Ref, err error) {
+		err = r.Scan((*string)(&ref.ID), &ref.Workspace, &ref.Size)
+		return ref, err
 	})
-	return refs, err
 }
 
 // FilesOfBlob returns the files that share a blob. It reads all files of the workspace.
-func (s Files) FilesOfBlob(ctx context.Context, ref blob.Ref) (found []file.File, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, fileRows.selects()+`WHERE workspace_id = $1 AND blob_id = $2 ORDER BY id`, []any{ref.Workspace, string(ref.ID)}, fileRows.scan)
-		return err
-	})
-	return found, err
+func (s Files) FilesOfBlob(ctx context.Context, ref blob.Ref) ([]file.File, error) {
+	return readList(ctx, s.db, fileRows.selects()+`WHERE workspace_id = $1 AND blob_id = $2 ORDER BY id`, []any{ref.Workspace, string(ref.ID)}, fileRows.scan)
 }

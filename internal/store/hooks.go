@@ -21,16 +21,14 @@ var hookRequestsTable = Table{
 
 // RotateToken implements trigger.Store.
 func (s Triggers) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte, entry audit.Entry) (bool, error) {
-	rotated := false
-	err := s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE triggers SET token = $1, token_hash = $2 WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND token IS NOT NULL`,
-			t.SealedToken, hash, t.WorkflowID, t.ID, t.WorkspaceID)
-		if rotated = n == 1; err != nil || !rotated {
-			return err
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		rotated, err := oneRow(tx.Exec(`UPDATE triggers SET token = $1, token_hash = $2 WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND token IS NOT NULL`,
+			t.SealedToken, hash, t.WorkflowID, t.ID, t.WorkspaceID))
+		if err != nil || !rotated {
+			return false, err
 		}
-		return insertAudit(tx, entry)
+		return true, insertAudit(tx, entry)
 	})
-	return rotated, err
 }
 
 // SaveRequests implements trigger.InboxStore. It looks the trigger up again,
@@ -115,31 +113,25 @@ func deleteRequests(tx *transaction, where string, args ...any) (int64, error) {
 
 // Requests implements trigger.InboxStore.
 func (s Triggers) Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[trigger.Request], error) {
-	var found []trigger.Request
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT id, at, method, size, outcome, run_id, headers, query, payload, files FROM hook_requests
-			WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3 AND id < $4 AND at >= $5 ORDER BY id DESC LIMIT $6`,
-			[]any{workflowID, id, workspaceID, before(page.After), since, page.Limit + 1}, func(r database.Row) (q trigger.Request, err error) {
-				var files filePointers
-				if err = r.Scan(&q.ID, &q.At, &q.Method, &q.Size, &q.Outcome, &q.RunID, (*[]byte)(&q.Headers), (*[]byte)(&q.Query), (*[]byte)(&q.Payload), (*[]byte)(&files)); err == nil {
-					err = files.decode(&q.Files)
-				}
-				return q, err
-			})
-		return err
-	})
+	found, err := readList(ctx, s.db, `SELECT id, at, method, size, outcome, run_id, headers, query, payload, files FROM hook_requests
+		WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3 AND id < $4 AND at >= $5 ORDER BY id DESC LIMIT $6`,
+		[]any{workflowID, id, workspaceID, before(page.After), since, page.Limit + 1}, func(r database.Row) (q trigger.Request, err error) {
+			var files filePointers
+			if err = r.Scan(&q.ID, &q.At, &q.Method, &q.Size, &q.Outcome, &q.RunID, (*[]byte)(&q.Headers), (*[]byte)(&q.Query), (*[]byte)(&q.Payload), (*[]byte)(&files)); err == nil {
+				err = files.decode(&q.Files)
+			}
+			return q, err
+		})
 	return paging.Cut(found, page.Limit, func(r trigger.Request) string { return r.ID }), err
 }
 
 // PurgeRequests deletes up to limit calls that are past their retention. It
 // returns true if there may be more.
 func (s Triggers) PurgeRequests(ctx context.Context, since time.Time, limit int) (bool, error) {
-	more := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		n, err := deleteRequests(tx, `WHERE (workflow_id, trigger_id, id) IN
 			(SELECT workflow_id, trigger_id, id FROM hook_requests WHERE at < $1 LIMIT $2)`, since, limit)
 		more = n == int64(limit)
-		return err
+		return more, err
 	})
-	return more, err
 }

@@ -19,10 +19,7 @@ const selectRecord = `SELECT workspace_id, route, key_hash, fingerprint, respons
 
 // IdempotencyRecord implements idempotency.Store.
 func (s Idempotency) IdempotencyRecord(ctx context.Context, record idempotency.Record, now time.Time) (found *idempotency.Record, err error) {
-	err = s.db.read(ctx, func(c database.Conn) error {
-		found, err = database.One(c, selectRecord, []any{record.WorkspaceID, record.Route, record.KeyHash}, scanRecord)
-		return err
-	})
+	found, err = readOne(ctx, s.db, selectRecord, []any{record.WorkspaceID, record.Route, record.KeyHash}, scanRecord)
 	if err != nil || found == nil || !found.ExpiresAt.After(now) {
 		return nil, err
 	}
@@ -33,35 +30,27 @@ func (s Idempotency) IdempotencyRecord(ctx context.Context, record idempotency.R
 // or block on the record's key, so the second of two requests with the same key
 // finds the record of the first.
 func (s Idempotency) WithIdempotencyKey(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context, txn.Tx) ([]byte, error)) (*idempotency.Record, error) {
-	var earlier *idempotency.Record
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (*idempotency.Record, error) {
 		if err := tx.Lock(database.Lock{Kind: database.LockIdempotencyKey, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
-			return err
+			return nil, err
 		}
 		key := []any{record.WorkspaceID, record.Route, record.KeyHash}
-		var err error
-		earlier, err = database.One(tx, selectRecord, key, scanRecord)
-		if err != nil {
-			return err
+		earlier, err := database.One(tx, selectRecord, key, scanRecord)
+		if err != nil || earlier != nil && earlier.ExpiresAt.After(now) {
+			return earlier, err
 		}
-		if earlier != nil && earlier.ExpiresAt.After(now) {
-			return nil
-		}
-		earlier = nil
 		if err := tx.Do(`DELETE FROM idempotency WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key...); err != nil {
-			return err
+			return nil, err
 		}
 		// What the effect begins, such as a watch of its run, may outlive the
 		// transaction, so this context must not end with it.
 		sealed, err := effect(txn.Mark(ctx), tx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		err = tx.Do(`INSERT INTO idempotency (workspace_id, route, key_hash, fingerprint, expires_at, response) VALUES ($1, $2, $3, $4, $5, $6)`,
+		return nil, tx.Do(`INSERT INTO idempotency (workspace_id, route, key_hash, fingerprint, expires_at, response) VALUES ($1, $2, $3, $4, $5, $6)`,
 			record.WorkspaceID, record.Route, record.KeyHash, record.Fingerprint, record.ExpiresAt, sealed)
-		return err
 	})
-	return earlier, err
 }
 
 func scanRecord(r database.Row) (rec idempotency.Record, err error) {
@@ -72,12 +61,9 @@ func scanRecord(r database.Row) (rec idempotency.Record, err error) {
 // PurgeIdempotency deletes up to limit expired idempotency records. It returns
 // true if there may be more.
 func (s Idempotency) PurgeIdempotency(ctx context.Context, now time.Time, limit int) (bool, error) {
-	more := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
 		n, err := tx.Exec(`DELETE FROM idempotency WHERE (workspace_id, route, key_hash) IN
 			(SELECT workspace_id, route, key_hash FROM idempotency WHERE expires_at <= $1 LIMIT $2)`, now, limit)
-		more = n == int64(limit)
-		return err
+		return n == int64(limit), err
 	})
-	return more, err
 }

@@ -84,7 +84,6 @@ func Import(ctx context.Context, db Mover, files FilesTarget, from *archive.Read
 	return m.finish(ctx)
 }
 
-// importer is an import in progress.
 type importer struct {
 	db           Mover
 	id           string
@@ -166,7 +165,6 @@ func (m *importer) clear(ctx context.Context) error {
 	return nil
 }
 
-// rollback restores the database to its state before the import.
 func (m *importer) rollback(ctx context.Context) error {
 	err := m.clear(ctx)
 	if err == nil {

@@ -21,7 +21,6 @@ type FilesTarget struct {
 	Blobs blob.Store
 }
 
-// fileImport imports the bytes of files.
 type fileImport struct {
 	FilesTarget
 	blobs   int64     // in the archive
@@ -84,7 +83,6 @@ func (f *fileImport) continueWith(ctx context.Context, current *blobImport, p pi
 	return beginBlob(ctx, f.Blobs, p.id)
 }
 
-// finish completes a blob.
 func (f *fileImport) finish(current *blobImport) error {
 	written := current.upload != nil
 	if err := errors.Join(current.finish(), current.abort()); err != nil {
@@ -105,7 +103,6 @@ func (f *fileImport) check() error {
 	return nil
 }
 
-// record records where the bytes are.
 func (f *fileImport) record(c database.Conn) error {
 	if f.Blobs == nil {
 		return nil
@@ -123,7 +120,6 @@ func (f *fileImport) rollback(ctx context.Context) error {
 	return nil
 }
 
-// piece is a part of a blob.
 type piece struct {
 	id     blob.ID
 	number int64
@@ -167,7 +163,6 @@ func beginBlob(ctx context.Context, blobs blob.Store, id blob.ID) (*blobImport, 
 	return b, err
 }
 
-// write writes or compares the next piece.
 func (b *blobImport) write(p piece) error {
 	if p.number != b.next {
 		return fmt.Errorf("%w: piece %d of blob %s is missing", archive.ErrDamaged, b.next, b.id)
@@ -193,7 +188,6 @@ func (b *blobImport) differs(err error) error {
 	return fmt.Errorf("the file storage already has other bytes under the id %s: remove what an interrupted import has left there, or name another place", b.id)
 }
 
-// finish completes the blob.
 func (b *blobImport) finish() error {
 	if b.upload != nil {
 		return b.upload.Commit()

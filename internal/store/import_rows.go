@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// importRows and importBytes bound what one transaction of an import writes.
+	// importRows and importBytes bound what one transaction of an import writes. A row can have a
+	// megabyte, so that a number of rows alone would bound neither its time nor its memory.
 	importRows  = 500
 	importBytes = 1 << 20
 	// insertRows is the number of rows that one statement inserts.
 	insertRows = 20
 )
 
-// load imports the rows of a table.
 func (m *importer) load(ctx context.Context, t Table, from *archive.Reader) error {
 	section, err := from.Next()
 	if err != nil {
@@ -67,7 +67,6 @@ func rowSize(row []any) (n int) {
 	return n
 }
 
-// write inserts some rows of a table in one transaction.
 func (m *importer) write(ctx context.Context, t Table, rows [][]any) error {
 	switch {
 	case len(rows) == 0:
@@ -116,7 +115,6 @@ func insertAll(c database.Conn, t Table, rows [][]any) error {
 	return nil
 }
 
-// insertStatement returns the statement that inserts n rows.
 func (t Table) insertStatement(n int) string {
 	statement := strings.Builder{}
 	statement.WriteString(`INSERT INTO ` + t.Name + ` (` + t.columnList() + `) VALUES `)

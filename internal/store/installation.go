@@ -19,11 +19,7 @@ var installationTable = Table{Name: "installation", Key: "id", Text: "first_work
 // KeyCheck returns the value that identifies the master key of this store, or nil
 // if nothing is installed yet.
 func (s Installation) KeyCheck(ctx context.Context) ([]byte, error) {
-	var check []byte
-	err := s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT key_check FROM installation WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&check) })
-	})
-	return check, err
+	return readValue[[]byte](ctx, s.db, `SELECT key_check FROM installation WHERE id = 1`)
 }
 
 // RewrapDataKeys atomically replaces the data keys of all workspaces and the
@@ -50,8 +46,7 @@ func (s Installation) RewrapDataKeys(ctx context.Context, check []byte, rewrap f
 				return err
 			}
 		}
-		err = tx.Do(`UPDATE installation SET key_check = $1 WHERE id = 1`, check)
-		return err
+		return tx.Do(`UPDATE installation SET key_check = $1 WHERE id = 1`, check)
 	})
 }
 

@@ -19,32 +19,19 @@ var invitationRows = mapTable("invitations", "id", func(in *account.Invitation) 
 
 // Invitations implements account.Store.
 func (s Accounts) Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[account.Invitation], error) {
-	var found []account.Invitation
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, invitationRows.selects()+`WHERE workspace_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
-			[]any{workspaceID, now, before(page.After), page.Limit + 1}, invitationRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, invitationRows.selects()+`WHERE workspace_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+		[]any{workspaceID, now, before(page.After), page.Limit + 1}, invitationRows.scan)
 	return paging.Cut(found, page.Limit, func(in account.Invitation) string { return in.ID }), err
 }
 
 // Invitation implements account.Store.
 func (s Accounts) Invitation(ctx context.Context, workspaceID, id string, now time.Time) (*account.Invitation, error) {
-	return s.oneInvitation(ctx, `WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, id, workspaceID, now)
+	return readOne(ctx, s.db, invitationRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, []any{id, workspaceID, now}, invitationRows.scan)
 }
 
 // InvitationByHash implements account.Store.
 func (s Accounts) InvitationByHash(ctx context.Context, hash []byte, now time.Time) (*account.Invitation, error) {
-	return s.oneInvitation(ctx, `WHERE hash = $1 AND expires_at > $2`, hash, now)
-}
-
-func (s Accounts) oneInvitation(ctx context.Context, where string, args ...any) (*account.Invitation, error) {
-	var found *account.Invitation
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, invitationRows.selects()+where, args, invitationRows.scan)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, invitationRows.selects()+`WHERE hash = $1 AND expires_at > $2`, []any{hash, now}, invitationRows.scan)
 }
 
 // InsertInvitation implements account.Store.

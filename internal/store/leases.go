@@ -218,10 +218,9 @@ func upsertStep(tx *transaction, runID string, rev int, step run.Step) error {
 
 // insertAttempt writes an attempt once, even if its commit is retried.
 func insertAttempt(tx *transaction, runID string, a run.Attempt) error {
-	err := tx.Do(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
+	return tx.Do(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run_id, path, attempt) DO NOTHING`,
 		runID, a.Path, a.Number, a.StartedAt, a.FinishedAt, a.Error.Code, a.Error.Message)
-	return err
 }
 
 // insertChunk writes a chunk once, even if its commit is retried.
@@ -251,23 +250,13 @@ func finishRun(tx *transaction, r run.Run, d run.Decision) error {
 // Due lists runs that are due, the earliest first, except those of the given
 // workspaces.
 func (s Leases) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
-	var wakes []run.Wake
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		wakes, err = runqueue.Due(c, now, except, limit)
-		return err
-	})
-	return wakes, err
+	return view(ctx, s.db, func(c database.Conn) ([]run.Wake, error) { return runqueue.Due(c, now, except, limit) })
 }
 
 // NextDue returns the earliest wake-up time after the given time, or nil if there
 // is none.
 func (s Leases) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
-	var next *time.Time
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		next, err = runqueue.NextDue(c, after)
-		return err
-	})
-	return next, err
+	return view(ctx, s.db, func(c database.Conn) (*time.Time, error) { return runqueue.NextDue(c, after) })
 }
 
 // RecordCrash counts a crash against every run whose steps another process was
@@ -281,10 +270,5 @@ func (s Leases) RecordCrash(ctx context.Context, node string) error {
 // Orphans lists runs owned by nodes other than the given one, ordered by id.
 // After a restart these are the runs of the previous process.
 func (s Leases) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
-	var wakes []run.Wake
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		wakes, err = runqueue.Orphans(c, node, after, limit)
-		return err
-	})
-	return wakes, err
+	return view(ctx, s.db, func(c database.Conn) ([]run.Wake, error) { return runqueue.Orphans(c, node, after, limit) })
 }

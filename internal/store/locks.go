@@ -23,7 +23,6 @@ func lockParentAndSlots(tx *transaction, r run.Run) error {
 	return lockSlots(tx, r)
 }
 
-// lockSlots locks the slots of the run's concurrency key.
 func lockSlots(tx *transaction, r run.Run) error {
 	if r.ConcurrencyKey == "" {
 		return nil

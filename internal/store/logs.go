@@ -12,9 +12,8 @@ import (
 var stepLogsTable = Table{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"}
 
 func insertLog(tx *transaction, runID string, rev, line int, l run.LogLine) error {
-	err := tx.Do(`INSERT INTO step_logs (run_id, rev, line, path, attempt, at, level, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	return tx.Do(`INSERT INTO step_logs (run_id, rev, line, path, attempt, at, level, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (run_id, rev, line) DO NOTHING`, runID, rev, line, l.Path, l.Attempt, l.At, l.Level, l.Message)
-	return err
 }
 
 // Logs implements run.Store.

@@ -21,30 +21,20 @@ func scanMember(r database.Row) (m account.Member, err error) {
 
 // Members implements account.Store.
 func (s Accounts) Members(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[account.Member], error) {
-	var found []account.Member
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectMember+`WHERE m.workspace_id = $1 AND m.user_id < $2 ORDER BY m.user_id DESC LIMIT $3`,
-			[]any{workspaceID, before(page.After), page.Limit + 1}, scanMember)
-		return err
-	})
+	found, err := readList(ctx, s.db, selectMember+`WHERE m.workspace_id = $1 AND m.user_id < $2 ORDER BY m.user_id DESC LIMIT $3`,
+		[]any{workspaceID, before(page.After), page.Limit + 1}, scanMember)
 	return paging.Cut(found, page.Limit, func(m account.Member) string { return m.User.ID }), err
 }
 
 // Member implements account.Store.
 func (s Accounts) Member(ctx context.Context, workspaceID, userID string) (*account.Member, error) {
-	var found *account.Member
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectMember+`WHERE m.workspace_id = $1 AND m.user_id = $2`, []any{workspaceID, userID}, scanMember)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, selectMember+`WHERE m.workspace_id = $1 AND m.user_id = $2`, []any{workspaceID, userID}, scanMember)
 }
 
 func insertMember(tx *transaction, workspaceID, userID string, role account.Role, at time.Time) error {
 	return tx.Do(`INSERT INTO members (workspace_id, user_id, role, joined_at) VALUES ($1, $2, $3, $4)`, workspaceID, userID, string(role), at)
 }
 
-// isMember reports whether a user is a member of a workspace.
 func isMember(c database.Conn, workspaceID, userID string) (bool, error) {
 	n, err := database.Number(c, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
 	return n == 1, err
@@ -52,12 +42,7 @@ func isMember(c database.Conn, workspaceID, userID string) (bool, error) {
 
 // HasOwner implements account.Store.
 func (s Accounts) HasOwner(ctx context.Context, workspaceID string) (bool, error) {
-	has := false
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		has, err = hasOwner(c, workspaceID)
-		return err
-	})
-	return has, err
+	return view(ctx, s.db, func(c database.Conn) (bool, error) { return hasOwner(c, workspaceID) })
 }
 
 func hasOwner(c database.Conn, workspaceID string) (bool, error) {
@@ -67,17 +52,15 @@ func hasOwner(c database.Conn, workspaceID string) (bool, error) {
 
 // SetRole implements account.Store.
 func (s Accounts) SetRole(ctx context.Context, workspaceID, userID string, role account.Role, entry audit.Entry) (account.Outcome, error) {
-	outcome := account.Done
-	err := s.db.write(ctx, func(tx *transaction) (err error) {
+	return transact(ctx, s.db, func(tx *transaction) (outcome account.Outcome, err error) {
 		if outcome, err = checkLastOwner(tx, workspaceID, userID, role == account.Owner); err != nil || outcome != account.Done {
-			return err
+			return outcome, err
 		}
 		if err := tx.Do(`UPDATE members SET role = $1 WHERE workspace_id = $2 AND user_id = $3`, string(role), workspaceID, userID); err != nil {
-			return err
+			return outcome, err
 		}
-		return insertAudit(tx, entry)
+		return outcome, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 // checkLastOwner checks that a workspace keeps an owner if a member loses their
@@ -106,29 +89,26 @@ func checkLastOwner(tx *transaction, workspaceID, userID string, staysOwner bool
 // RemoveMember implements account.Store. A user who is in no other workspace is
 // deleted with everything that belongs to them.
 func (s Accounts) RemoveMember(ctx context.Context, workspaceID, userID string, entry audit.Entry) (account.Outcome, error) {
-	outcome := account.Done
-	err := s.db.write(ctx, func(tx *transaction) (err error) {
+	return transact(ctx, s.db, func(tx *transaction) (outcome account.Outcome, err error) {
 		if outcome, err = checkLastOwner(tx, workspaceID, userID, false); err != nil || outcome != account.Done {
-			return err
+			return outcome, err
 		}
 		if _, err := lockUser(tx, userID); err != nil {
-			return err
+			return outcome, err
 		}
 		if err := tx.Do(`DELETE FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID); err != nil {
-			return err
+			return outcome, err
 		}
 		if err := tx.Do(`DELETE FROM sessions WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID); err != nil {
-			return err
+			return outcome, err
 		}
 		if err := removeOrphanedUser(tx, userID); err != nil {
-			return err
+			return outcome, err
 		}
-		return insertAudit(tx, entry)
+		return outcome, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
-// removeOrphanedUser deletes a user who is no longer in any workspace.
 func removeOrphanedUser(tx *transaction, userID string) error {
 	n, err := database.Number(tx, `SELECT COUNT(*) FROM members WHERE user_id = $1`, userID)
 	if err != nil || n > 0 {

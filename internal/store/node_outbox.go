@@ -26,12 +26,8 @@ const claimBatch = 200
 // DueDeliveries implements webhook.Outbox. It lists due deliveries of the webhooks
 // that the node owns or can claim.
 func (o NodeOutbox) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
-	unclaimed := 0
-	err := o.db.read(ctx, func(c database.Conn) (err error) {
-		unclaimed, err = database.Number(c, `SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.next_at <= $1
-			AND NOT EXISTS (SELECT 1 FROM webhook_owners o WHERE o.webhook_id = d.webhook_id) LIMIT 1) u`, now)
-		return err
-	})
+	unclaimed, err := readValue[int](ctx, o.db, `SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.next_at <= $1
+		AND NOT EXISTS (SELECT 1 FROM webhook_owners o WHERE o.webhook_id = d.webhook_id) LIMIT 1) u`, now)
 	if err == nil && unclaimed > 0 {
 		err = o.claimWebhooks(ctx, now)
 	}

@@ -9,10 +9,5 @@ import (
 
 // RunsByNode implements node.Store.
 func (s Runs) RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error) {
-	var runs map[string]int
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		runs, err = runqueue.CountByNode(c, workspaceID)
-		return err
-	})
-	return runs, err
+	return view(ctx, s.db, func(c database.Conn) (map[string]int, error) { return runqueue.CountByNode(c, workspaceID) })
 }

@@ -58,35 +58,26 @@ func (s Connections) PutApp(ctx context.Context, app connection.SealedApp, creat
 }
 
 // App implements connection.AppStore.
-func (s Connections) App(ctx context.Context, workspaceID, id string) (found *connection.App, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, appRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, appRows.scan)
-		return err
-	})
-	return found, err
+func (s Connections) App(ctx context.Context, workspaceID, id string) (*connection.App, error) {
+	return readOne(ctx, s.db, appRows.selects()+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, appRows.scan)
 }
 
 // Apps implements connection.AppStore.
 func (s Connections) Apps(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.App], error) {
-	var found []connection.App
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, appRows.selects()+`WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
-			[]any{workspaceID, before(page.After), page.Limit + 1}, appRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, appRows.selects()+`WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+		[]any{workspaceID, before(page.After), page.Limit + 1}, appRows.scan)
 	return paging.Cut(found, page.Limit, func(a connection.App) string { return a.ID }), err
 }
 
 // DeleteApp implements connection.AppStore.
-func (s Connections) DeleteApp(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`DELETE FROM oauth_apps WHERE id = $1 AND workspace_id = $2`, id, workspaceID)
-		if deleted = n == 1; err != nil || !deleted {
-			return err
+func (s Connections) DeleteApp(ctx context.Context, workspaceID, id string, entry audit.Entry) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		deleted, err := oneRow(tx.Exec(`DELETE FROM oauth_apps WHERE id = $1 AND workspace_id = $2`, id, workspaceID))
+		if err != nil || !deleted {
+			return false, err
 		}
-		return insertAudit(tx, entry)
+		return true, insertAudit(tx, entry)
 	})
-	return deleted, err
 }
 
 // AppFor implements connection.AppStore.
@@ -100,15 +91,11 @@ func (s Connections) AppWithID(ctx context.Context, id string) (*connection.Seal
 	return s.sealedApp(ctx, `id = $1`, id)
 }
 
-func (s Connections) sealedApp(ctx context.Context, which string, args ...any) (found *connection.SealedApp, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+appRows.columns("")+`, secret FROM oauth_apps WHERE `+which, args, func(r database.Row) (a connection.SealedApp, err error) {
-			err = appRows.scanInto(r, &a.App, &a.Secret)
-			return a, err
-		})
-		return err
+func (s Connections) sealedApp(ctx context.Context, which string, args ...any) (*connection.SealedApp, error) {
+	return readOne(ctx, s.db, `SELECT `+appRows.columns("")+`, secret FROM oauth_apps WHERE `+which, args, func(r database.Row) (a connection.SealedApp, err error) {
+		err = appRows.scanInto(r, &a.App, &a.Secret)
+		return a, err
 	})
-	return found, err
 }
 
 // SetConnectionApp implements connection.AppStore.
@@ -127,12 +114,8 @@ func (s Connections) InsertConsent(ctx context.Context, c connection.Consent) er
 }
 
 // Consent implements connection.ConsentStore.
-func (s Connections) Consent(ctx context.Context, stateHash []byte, userID string, now time.Time) (found *connection.Consent, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = readConsent(c, stateHash, userID, now)
-		return err
-	})
-	return found, err
+func (s Connections) Consent(ctx context.Context, stateHash []byte, userID string, now time.Time) (*connection.Consent, error) {
+	return view(ctx, s.db, func(c database.Conn) (*connection.Consent, error) { return readConsent(c, stateHash, userID, now) })
 }
 
 func readConsent(c database.Conn, stateHash []byte, userID string, now time.Time) (*connection.Consent, error) {
@@ -144,29 +127,24 @@ func readConsent(c database.Conn, stateHash []byte, userID string, now time.Time
 }
 
 // UpdateConsent implements connection.ConsentStore.
-func (s Connections) UpdateConsent(ctx context.Context, c connection.Consent, was []byte) (updated bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE consents SET pending = $1 WHERE state_hash = $2 AND workspace_id = $3 AND user_id = $4 AND pending = $5`,
-			c.Pending, c.StateHash, c.WorkspaceID, c.UserID, was)
-		updated = n == 1
-		return err
+func (s Connections) UpdateConsent(ctx context.Context, c connection.Consent, was []byte) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		return oneRow(tx.Exec(`UPDATE consents SET pending = $1 WHERE state_hash = $2 AND workspace_id = $3 AND user_id = $4 AND pending = $5`,
+			c.Pending, c.StateHash, c.WorkspaceID, c.UserID, was))
 	})
-	return updated, err
 }
 
 // TakeConsent implements connection.ConsentStore.
-func (s Connections) TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (taken *connection.Consent, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		taken = nil // the transaction may be retried
+func (s Connections) TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (*connection.Consent, error) {
+	return transact(ctx, s.db, func(tx *transaction) (taken *connection.Consent, err error) {
 		found, err := readConsent(tx, stateHash, userID, now)
 		if err != nil || found == nil {
-			return err
+			return taken, err
 		}
 		n, err := tx.Exec(`DELETE FROM consents WHERE state_hash = $1`, stateHash)
 		if n == 1 {
 			taken = found
 		}
-		return err
+		return taken, err
 	})
-	return taken, err
 }

@@ -58,12 +58,11 @@ func scanAnswer(r database.Row) (answer run.StepAnswer, err error) {
 }
 
 // Perform performs an operation in a transaction of its own and returns its answer.
-func (s Leases) Perform(ctx context.Context, op action.Operation) (answer run.StepAnswer, err error) {
-	err = s.db.write(ctx, func(tx *transaction) (err error) {
+func (s Leases) Perform(ctx context.Context, op action.Operation) (run.StepAnswer, error) {
+	return transact(ctx, s.db, func(tx *transaction) (answer run.StepAnswer, err error) {
 		answer, err = perform(tx, op)
-		return err
+		return answer, err
 	})
-	return answer, err
 }
 
 // perform performs an operation and returns its answer. An operation that fails with a

@@ -45,28 +45,23 @@ func readHead(c database.Conn, workspaceID, id string) (*ownintegration.Head, er
 }
 
 // InsertManifest implements ownintegration.Store.
-func (s OwnIntegrations) InsertManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s OwnIntegrations) InsertManifest(ctx context.Context, m ownintegration.Manifest, entry audit.Entry) (ownintegration.Outcome, error) {
+	return transact(ctx, s.db, func(tx *transaction) (outcome ownintegration.Outcome, err error) {
 		if err := lockOwn(tx, m.WorkspaceID); err != nil {
-			return err
+			return outcome, err
 		}
 		was, err := readManifest(tx, m.WorkspaceID, m.ID)
-		if err != nil {
-			return err
-		}
-		if was != nil {
-			outcome = ownintegration.Exists
-			return nil
+		if err != nil || was != nil {
+			return ownintegration.Exists, err
 		}
 		if outcome, err = roomForManifest(tx, m); err != nil || outcome != ownintegration.Done {
-			return err
+			return outcome, err
 		}
 		if err := manifestRows.insertInto(tx, m); err != nil {
-			return err
+			return outcome, err
 		}
-		return insertAudit(tx, entry)
+		return outcome, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 // roomForManifest reports whether the limits of a workspace allow a manifest.
@@ -90,33 +85,28 @@ func roomForManifest(tx *transaction, m ownintegration.Manifest) (ownintegration
 }
 
 // ReplaceManifest implements ownintegration.Store.
-func (s OwnIntegrations) ReplaceManifest(ctx context.Context, m ownintegration.Manifest, wasDigest, problem string, entry audit.Entry) (outcome ownintegration.Outcome, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s OwnIntegrations) ReplaceManifest(ctx context.Context, m ownintegration.Manifest, wasDigest, problem string, entry audit.Entry) (ownintegration.Outcome, error) {
+	return transact(ctx, s.db, func(tx *transaction) (outcome ownintegration.Outcome, err error) {
 		if err := lockOwn(tx, m.WorkspaceID); err != nil {
-			return err
+			return outcome, err
 		}
 		if outcome, err = roomForManifest(tx, m); err != nil || outcome != ownintegration.Done {
-			return err
+			return outcome, err
 		}
 		n, err := tx.Exec(`UPDATE own_integrations SET manifest = $1, digest = $2, updated_at = $3, updated_by = $4
 			WHERE workspace_id = $5 AND id = $6 AND digest = $7`,
 			m.Text, m.Digest, m.UpdatedAt, m.UpdatedBy, m.WorkspaceID, m.ID, wasDigest)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			outcome = ownintegration.Stale
-			return nil
+		if err != nil || n == 0 {
+			return ownintegration.Stale, err
 		}
 		if problem != "" {
 			if err := tx.Do(`UPDATE connections SET status = $1, problem = $2 WHERE workspace_id = $3 AND integration = $4`,
 				string(connection.NeedsReconnect), problem, m.WorkspaceID, m.ID); err != nil {
-				return err
+				return outcome, err
 			}
 		}
-		return insertAudit(tx, entry)
+		return outcome, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 // DeleteManifest implements ownintegration.Store.
@@ -151,30 +141,18 @@ func (s OwnIntegrations) DeleteManifest(ctx context.Context, m ownintegration.Ma
 }
 
 // Manifest implements ownintegration.Store.
-func (s OwnIntegrations) Manifest(ctx context.Context, workspaceID, id string) (found *ownintegration.Manifest, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = readManifest(c, workspaceID, id)
-		return err
-	})
-	return found, err
+func (s OwnIntegrations) Manifest(ctx context.Context, workspaceID, id string) (*ownintegration.Manifest, error) {
+	return view(ctx, s.db, func(c database.Conn) (*ownintegration.Manifest, error) { return readManifest(c, workspaceID, id) })
 }
 
 // ManifestHead implements ownintegration.Store.
-func (s OwnIntegrations) ManifestHead(ctx context.Context, workspaceID, id string) (found *ownintegration.Head, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = readHead(c, workspaceID, id)
-		return err
-	})
-	return found, err
+func (s OwnIntegrations) ManifestHead(ctx context.Context, workspaceID, id string) (*ownintegration.Head, error) {
+	return view(ctx, s.db, func(c database.Conn) (*ownintegration.Head, error) { return readHead(c, workspaceID, id) })
 }
 
 // ManifestHeads implements ownintegration.Store.
-func (s OwnIntegrations) ManifestHeads(ctx context.Context, workspaceID string) (found []ownintegration.Head, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 ORDER BY id`, []any{workspaceID}, scanHead)
-		return err
-	})
-	return found, err
+func (s OwnIntegrations) ManifestHeads(ctx context.Context, workspaceID string) ([]ownintegration.Head, error) {
+	return readList(ctx, s.db, `SELECT id, digest FROM own_integrations WHERE workspace_id = $1 ORDER BY id`, []any{workspaceID}, scanHead)
 }
 
 // lacksIntegration reports whether a connection belongs to an own integration that the
@@ -189,17 +167,9 @@ func lacksIntegration(tx *transaction, c connection.Connection) (bool, error) {
 
 // WorkspaceOf returns the id of the workspace of a workflow or a run; "" if it was deleted.
 func (s OwnIntegrations) WorkspaceOf(ctx context.Context, id string) (string, error) {
-	var found *string
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		query := `SELECT workspace_id FROM workflows WHERE id = $1`
-		if uid.Valid(uid.Run, id) {
-			query = `SELECT workspace_id FROM runs WHERE id = $1`
-		}
-		found, err = database.One(c, query, []any{id}, scanText)
-		return err
-	})
-	if err != nil || found == nil {
-		return "", err
+	query := `SELECT workspace_id FROM workflows WHERE id = $1`
+	if uid.Valid(uid.Run, id) {
+		query = `SELECT workspace_id FROM runs WHERE id = $1`
 	}
-	return *found, nil
+	return readValue[string](ctx, s.db, query, id)
 }

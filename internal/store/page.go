@@ -7,8 +7,8 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// maxScanned bounds how many rows one page scans. Matches may be rare among
-// millions of rows; the page then ends where the scan stopped.
+// maxScanned bounds how many rows one page scans, because matches may be rare among millions of
+// rows. The page then ends where the scan stopped, and its cursor goes on from there.
 const maxScanned = 5000
 
 // errEnough stops a query once the page is full.

@@ -14,7 +14,6 @@ import (
 
 var pendingTriggersTable = Table{Name: "pending_triggers", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"}
 
-// insertPendingEvent stores an event for a trigger that fires on it.
 func insertPendingEvent(tx *transaction, e event.Event, to trigger.EventFilter) error {
 	at := clock.Past(e.At)
 	tx.AfterCommit(func() { tx.db.notify.EventPending(at) })
@@ -39,14 +38,9 @@ func scanEventFilter(r database.Row) (trigger.EventFilter, error) {
 
 // DuePendingEvents implements trigger.PendingEventStore.
 func (s Triggers) DuePendingEvents(ctx context.Context, now time.Time, limit int) ([]trigger.PendingEvent, error) {
-	var due []trigger.PendingEvent
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
-			FROM pending_triggers p JOIN triggers t ON t.workflow_id = p.workflow_id AND t.trigger_id = p.trigger_id JOIN events e ON e.id = p.event_id
-			WHERE p.next_at <= $1 AND `+knownTrigger(2)+` ORDER BY p.next_at, p.event_id LIMIT $3`, []any{now, release.Known(), limit}, scanPendingEvent)
-		return err
-	})
-	return due, err
+	return readList(ctx, s.db, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
+		FROM pending_triggers p JOIN triggers t ON t.workflow_id = p.workflow_id AND t.trigger_id = p.trigger_id JOIN events e ON e.id = p.event_id
+		WHERE p.next_at <= $1 AND `+knownTrigger(2)+` ORDER BY p.next_at, p.event_id LIMIT $3`, []any{now, release.Known(), limit}, scanPendingEvent)
 }
 
 func scanPendingEvent(r database.Row) (trigger.PendingEvent, error) {
@@ -58,12 +52,8 @@ func scanPendingEvent(r database.Row) (trigger.PendingEvent, error) {
 
 // NextPendingEvent implements trigger.PendingEventStore.
 func (s Triggers) NextPendingEvent(ctx context.Context) (*time.Time, error) {
-	var next *time.Time
-	err := s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT p.next_at FROM pending_triggers p JOIN triggers t ON t.workflow_id = p.workflow_id AND t.trigger_id = p.trigger_id
-			WHERE `+knownTrigger(1)+` ORDER BY p.next_at LIMIT 1`, []any{release.Known()}, func(r database.Row) error { return r.Scan(&next) })
-	})
-	return next, err
+	return readValue[*time.Time](ctx, s.db, `SELECT p.next_at FROM pending_triggers p JOIN triggers t ON t.workflow_id = p.workflow_id AND t.trigger_id = p.trigger_id
+		WHERE `+knownTrigger(1)+` ORDER BY p.next_at LIMIT 1`, release.Known())
 }
 
 // SettlePendingEvent implements trigger.PendingEventStore.

@@ -35,12 +35,9 @@ func (s RateLimits) TakeTokens(ctx context.Context, workspaceID string, window t
 // PurgeTokens deletes up to limit windows that began before the given time. It
 // returns true if there may be more.
 func (s RateLimits) PurgeTokens(ctx context.Context, before time.Time, limit int) (bool, error) {
-	more := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
 		n, err := tx.Exec(`DELETE FROM rate_windows WHERE (window_start, workspace_id) IN
 			(SELECT window_start, workspace_id FROM rate_windows WHERE window_start < $1 LIMIT $2)`, before, limit)
-		more = n == int64(limit)
-		return err
+		return n == int64(limit), err
 	})
-	return more, err
 }

@@ -17,45 +17,41 @@ const (
 
 // RunProgress implements run.Store.
 func (s Runs) RunProgress(ctx context.Context, workspaceID, id string) (*run.Progress, error) {
-	var progress *run.Progress
-	err := s.db.read(ctx, func(c database.Conn) error {
+	return view(ctx, s.db, func(c database.Conn) (progress *run.Progress, err error) {
 		found, err := database.One(c, `SELECT r.status, COALESCE((SELECT max(rev) FROM steps WHERE run_id = r.id), -1)`+fromRuns+`
 			WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, func(r database.Row) (p run.Progress, err error) {
 			err = r.Scan((*string)(&p.Status), &p.Rev)
 			return p, err
 		})
 		if progress = found; err != nil || found == nil {
-			return err
+			return progress, err
 		}
 		progress.Open, err = database.List(c, selectSlimStep+`WHERE run_id = $1 AND status IN ('running', 'waiting')`, []any{id}, scanStep)
-		return err
+		return progress, err
 	})
-	return progress, err
 }
 
 // RunChanges implements run.Store. There is no index on the revisions of steps,
 // since every step would pay for it. It scans the steps of the one run instead.
 func (s Runs) RunChanges(ctx context.Context, workspaceID, id string, after run.Position, limit int) (*run.Changes, error) {
-	var changes *run.Changes
-	err := s.db.read(ctx, func(c database.Conn) error {
+	return view(ctx, s.db, func(c database.Conn) (changes *run.Changes, err error) {
 		found, err := database.One(c, selectSlimRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
 		if err != nil || found == nil {
-			return err
+			return changes, err
 		}
 		changes = &run.Changes{Detail: run.Detail{Run: found.Run}}
 		lines, err := changedLines(c, id, after, limit+1)
 		if err != nil {
-			return err
+			return changes, err
 		}
 		steps, err := changedSteps(c, id, after, limit+1)
 		if err != nil {
-			return err
+			return changes, err
 		}
 		changes.List, changes.More = run.Merge(lines, steps, limit)
 		state := runqueue.ReadState(s.db.queue, id, &changes.Detail)
-		return c.Query(state.Statement, state.Args, state.Each)
+		return changes, c.Query(state.Statement, state.Args, state.Each)
 	})
-	return changes, err
 }
 
 func changedLines(c database.Conn, runID string, after run.Position, limit int) ([]run.Change, error) {

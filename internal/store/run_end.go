@@ -13,20 +13,18 @@ import (
 
 // CancelRun implements run.Store.
 func (s Runs) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, error) {
-	cancelled := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (cancelled bool, err error) {
 		found, err := database.One(tx, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2 AND r.status = 'running'`,
 			[]any{cancel.RunID, cancel.WorkspaceID}, scanRun)
 		if cancelled = found != nil; err != nil || !cancelled {
-			return err
+			return cancelled, err
 		}
 		if err := lockParentAndSlots(tx, found.Run); err != nil {
-			return err
+			return cancelled, err
 		}
 		cancelled, err = cancelRun(tx, *found, cancel.At)
-		return err
+		return cancelled, err
 	})
-	return cancelled, err
 }
 
 // cancelRun cancels a running run. It returns false if the run has already ended.
@@ -91,7 +89,8 @@ func cancelOpenSteps(tx *transaction, runID string, at time.Time) error {
 	if err := tx.Do(`DELETE FROM step_chunks WHERE run_id = $1`, runID); err != nil {
 		return err
 	}
-	return cancelChildren(tx, runID, at)
+	children, err := database.List(tx, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
+	return errors.Join(err, cancelRuns(tx, children, at))
 }
 
 // answerParent passes the outcome of a run to the step that waits for it.
@@ -120,12 +119,6 @@ func answerParents(tx *transaction, workflowID string, at time.Time) error {
 		}
 	}
 	return nil
-}
-
-// cancelChildren cancels the runs that the steps of a run wait for.
-func cancelChildren(tx *transaction, runID string, at time.Time) error {
-	children, err := database.List(tx, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
-	return errors.Join(err, cancelRuns(tx, children, at))
 }
 
 // cancelChildrenOf cancels the runs that runs of a workflow wait for.

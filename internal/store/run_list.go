@@ -191,27 +191,25 @@ func (s Runs) Steps(ctx context.Context, workspaceID, runID string, filter run.S
 
 // RoundSteps implements run.Store: a range of the primary key, without bodies.
 func (s Runs) RoundSteps(ctx context.Context, workspaceID, runID, block string) (*run.RoundSteps, error) {
-	var found *run.RoundSteps
-	err := s.db.read(ctx, func(c database.Conn) error {
+	return view(ctx, s.db, func(c database.Conn) (found *run.RoundSteps, err error) {
 		exists, err := runExists(c, workspaceID, runID)
 		if err != nil || !exists {
-			return err
+			return found, err
 		}
 		step, err := database.One(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, block}, scanStep)
 		if err != nil || step == nil {
-			return err
+			return found, err
 		}
 		steps, err := database.List(c, selectSlimStep+`WHERE run_id = $1 AND path >= $2 AND path < $3
 			AND length(path) - length(replace(path, '.', '')) = $4`,
 			[]any{runID, block + `[`, block + `\`, strings.Count(block, ".") + 1}, scanStep)
 		found = &run.RoundSteps{Block: *step, Steps: steps}
-		return err
+		return found, err
 	})
-	return found, err
 }
 
-// pathsAtOnce is the number of steps that one statement reads: databases limit
-// the number of parameters, and many are slow to bind.
+// pathsAtOnce is the number of steps that one statement reads, because databases limit the number
+// of parameters, and many are slow to bind.
 const pathsAtOnce = 100
 
 // StepsAt implements run.Store.
@@ -219,24 +217,21 @@ func (s Runs) StepsAt(ctx context.Context, workspaceID, runID string, paths []st
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	var steps []run.Step
-	err := s.db.read(ctx, func(c database.Conn) error {
-		steps = nil
+	return view(ctx, s.db, func(c database.Conn) (steps []run.Step, err error) {
 		exists, err := runExists(c, workspaceID, runID)
 		if err != nil || !exists {
-			return err
+			return steps, err
 		}
 		for some := range slices.Chunk(paths, pathsAtOnce) {
 			found, err := stepsAt(c, runID, some)
 			if err != nil {
-				return err
+				return steps, err
 			}
 			steps = append(steps, found...)
 		}
 		slices.SortFunc(steps, func(a, b run.Step) int { return cmp.Compare(a.Seq, b.Seq) })
-		return nil
+		return steps, nil
 	})
-	return steps, err
 }
 
 func stepsAt(c database.Conn, runID string, paths []string) ([]run.Step, error) {

@@ -64,8 +64,7 @@ func (b *budget) purgeRun(tx *transaction, runID, statement string, args ...any)
 	if err != nil || done {
 		return err
 	}
-	err = tx.Do(`INSERT INTO purged_runs (run_id) VALUES ($1)`, runID)
-	return err
+	return tx.Do(`INSERT INTO purged_runs (run_id) VALUES ($1)`, runID)
 }
 
 // purgeParts deletes the rows that belong to a run and reports whether none are
@@ -98,53 +97,44 @@ func (b *budget) purgePart(tx *transaction, p part, owner string) (bool, error) 
 // PurgeRemains deletes up to limit remaining rows of deleted runs. It returns
 // true if there may be more.
 func (s Runs) PurgeRemains(ctx context.Context, limit int) (bool, error) {
-	more := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		more = true
 		b := newBudget(limit)
 		for {
 			runID, err := database.One(tx, `SELECT run_id FROM purged_runs LIMIT 1`, nil, scanText)
 			if err != nil || runID == nil {
 				more = false
-				return err
+				return more, err
 			}
 			done, err := b.purgeParts(tx, *runID)
 			if err != nil || !done {
-				return err
+				return more, err
 			}
 			if err := tx.Do(`DELETE FROM purged_runs WHERE run_id = $1`, *runID); err != nil {
-				return err
+				return more, err
 			}
 		}
 	})
-	return more && err == nil, err
 }
 
 // NextRetained implements run.PruneStore. The query itself skips workflows that have
 // no runs.
 func (s Runs) NextRetained(ctx context.Context, after string) (*run.RetainedWorkflow, error) {
-	var next *run.RetainedWorkflow
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		next, err = database.One(c, `SELECT w.id, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
-			WHERE w.id > $1 AND w.deleted_at IS NULL AND (SELECT r.id FROM runs r WHERE r.workflow_id = w.id LIMIT 1) IS NOT NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r database.Row) (k run.RetainedWorkflow, err error) {
-			err = r.Scan(&k.WorkflowID, (*string)(&k.Plan))
-			return k, err
-		})
-		return err
+	return readOne(ctx, s.db, `SELECT w.id, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
+		WHERE w.id > $1 AND w.deleted_at IS NULL AND (SELECT r.id FROM runs r WHERE r.workflow_id = w.id LIMIT 1) IS NOT NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r database.Row) (k run.RetainedWorkflow, err error) {
+		err = r.Scan(&k.WorkflowID, (*string)(&k.Plan))
+		return k, err
 	})
-	return next, err
 }
 
 // Expired implements run.PruneStore. Runs are ordered by start time and none
 // finishes before it starts, so runs that started after the bound are not
 // expired.
 func (s Runs) Expired(ctx context.Context, workflowID string, keep auth.Retention, now time.Time, after string, limit int) (run.Expired, error) {
-	var found run.Expired
-	err := s.db.read(ctx, func(c database.Conn) error {
-		found = run.Expired{}
+	return view(ctx, s.db, func(c database.Conn) (found run.Expired, err error) {
 		newest, err := oldestRetained(c, workflowID, keep.RunsPerWorkflow)
 		if err != nil {
-			return err
+			return found, err
 		}
 		bound, finished := newest, time.Time{}
 		if keep.KeepRuns > 0 {
@@ -156,7 +146,7 @@ func (s Runs) Expired(ctx context.Context, workflowID string, keep auth.Retentio
 		ids, err := database.List(c, `SELECT id FROM runs WHERE workflow_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4`,
 			[]any{workflowID, after, bound, limit}, scanText)
 		if err != nil {
-			return err
+			return found, err
 		}
 		if len(ids) == limit {
 			found.Next = ids[limit-1]
@@ -164,15 +154,14 @@ func (s Runs) Expired(ctx context.Context, workflowID string, keep auth.Retentio
 		for _, id := range ids {
 			old, err := database.Number(c, `SELECT count(*) FROM runs WHERE id = $1 AND status <> 'running' AND (finished_at < $2 OR id < $3)`, id, finished, newest)
 			if err != nil {
-				return err
+				return found, err
 			}
 			if old == 1 {
 				found.IDs = append(found.IDs, id)
 			}
 		}
-		return nil
+		return found, nil
 	})
-	return found, err
 }
 
 // oldestRetained returns the id of the oldest of the newest n runs of a workflow.
@@ -191,19 +180,17 @@ func oldestRetained(c database.Conn, workflowID string, n int) (string, error) {
 // PurgeRuns implements run.PruneStore. It never deletes a run that is not
 // finished.
 func (s Runs) PurgeRuns(ctx context.Context, workflowID string, ids []string, limit int) ([]string, error) {
-	var left []string
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (left []string, err error) {
 		b := newBudget(limit)
 		for i, id := range ids {
 			if left = slices.Clone(ids[i:]); b.exhausted() {
-				return nil
+				return left, nil
 			}
 			if err := b.purgeRun(tx, id, `DELETE FROM runs WHERE id = $1 AND workflow_id = $2 AND status <> 'running'`, id, workflowID); err != nil {
-				return err
+				return left, err
 			}
 		}
 		left = nil
-		return nil
+		return left, nil
 	})
-	return left, err
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// maxFresh bounds the payload of a run that is passed on in memory, where many
-// runs may be queued.
+// maxFresh bounds the payload of a run that is passed on in memory, because many runs may be
+// queued. Others are read from the store when they start.
 const maxFresh = 8 << 10
 
 // StartRun implements run.Store.
@@ -152,8 +152,6 @@ func checkChildStart(tx *transaction, r run.Run) error {
 	return err
 }
 
-// announceStart reports that a run started, and wakes it if this process can execute
-// it.
 func (s Runs) announceStart(start run.Start, executable bool) {
 	failpoint.Hit(failpoint.AfterAcceptCommit, start.Run.ID)
 	s.db.notify.Started(start.Run.WorkspaceID)

@@ -42,13 +42,12 @@ func insertRun(tx *transaction, r run.Run) error {
 	if r.Parent != nil {
 		parent, step, waits = r.Parent.RunID, r.Parent.StepID, r.Parent.Waits
 	}
-	err := tx.Do(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
+	return tx.Do(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
 		parent_run, parent_step, parent_waits, depth, concurrency_key, test, draft, payload, headers, query, started_by_type, started_by_id, started_by_name)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, database.OrNil(r.Trigger.ID), database.OrNil(r.RetryOf),
 		parent, step, waits, r.Depth, database.OrNil(r.ConcurrencyKey), r.Trigger.Test, r.Draft, string(r.Trigger.Payload), database.OrNil(string(r.Trigger.Headers)), database.OrNil(string(r.Trigger.Query)),
 		database.OrNil(by.Type), database.OrNil(by.ID), database.OrNil(by.Name))
-	return err
 }
 
 const runColumns = `r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.status, r.started_at, r.finished_at,
@@ -117,18 +116,13 @@ func (s Runs) Run(ctx context.Context, workspaceID, id string) (*run.Detail, err
 
 // RunSummary implements run.Store.
 func (s Runs) RunSummary(ctx context.Context, workspaceID, id string) (*run.Run, error) {
-	var summary *run.Run
-	err := s.db.read(ctx, func(c database.Conn) error {
-		found, err := database.One(c, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
-		if found != nil {
-			summary = &found.Run
-		}
-		return err
-	})
-	return summary, err
+	found, err := readOne(ctx, s.db, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return &found.Run, nil
 }
 
-// whereRun selects the steps of a run in order.
 const whereRun = `WHERE run_id = $1 ORDER BY seq`
 
 const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, deadline, awaits, reason,
@@ -185,13 +179,9 @@ func (s Runs) Runs(ctx context.Context, workspaceID, workflowID string, status r
 			ORDER BY r.id DESC LIMIT $4`
 		args = append(args, string(status))
 	}
-	var items []run.Item
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		items, err = database.List(c, statement, args, func(r database.Row) (i run.Item, err error) {
-			err = r.Scan(&i.ID, &i.WorkflowID, (*string)(&i.Status), &i.StartedAt, &i.FinishedAt)
-			return i, err
-		})
-		return err
+	items, err := readList(ctx, s.db, statement, args, func(r database.Row) (i run.Item, err error) {
+		err = r.Scan(&i.ID, &i.WorkflowID, (*string)(&i.Status), &i.StartedAt, &i.FinishedAt)
+		return i, err
 	})
 	return paging.Cut(items, page.Limit, func(i run.Item) string { return i.ID }), err
 }

@@ -156,50 +156,40 @@ func (t valueTable[T]) insert(tx *transaction, w secret.Write) (secret.Outcome, 
 }
 
 // Get implements secret.Table.
-func (t valueTable[T]) Get(ctx context.Context, workspaceID, name string) (found *T, err error) {
-	err = t.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = t.row(c, workspaceID, name)
-		return err
-	})
-	return found, err
+func (t valueTable[T]) Get(ctx context.Context, workspaceID, name string) (*T, error) {
+	return view(ctx, t.db, func(c database.Conn) (*T, error) { return t.row(c, workspaceID, name) })
 }
 
 // List implements secret.Table.
 func (t valueTable[T]) List(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[T], error) {
-	var found []T
-	err := t.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, t.query()+` AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, t.scan)
-		return err
-	})
+	found, err := readList(ctx, t.db, t.query()+` AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, t.scan)
 	return paging.Cut(found, page.Limit, func(v T) string { return v.Meta().Name }), err
 }
 
 // Delete implements secret.Table.
-func (t valueTable[T]) Delete(ctx context.Context, workspaceID, name string, entry audit.Entry) (deleted bool, err error) {
-	err = t.db.write(ctx, func(tx *transaction) error {
-		deleted = false // the transaction may be retried
+func (t valueTable[T]) Delete(ctx context.Context, workspaceID, name string, entry audit.Entry) (bool, error) {
+	return transact(ctx, t.db, func(tx *transaction) (deleted bool, err error) {
 		if err := t.lock(tx, workspaceID); err != nil {
-			return err
+			return deleted, err
 		}
 		old, err := t.row(tx, workspaceID, name)
 		if err != nil || old == nil {
-			return err
+			return deleted, err
 		}
 		if err := tx.Expect(`DELETE FROM `+t.table+` WHERE workspace_id = $1 AND name = $2`, workspaceID, name); err != nil {
-			return err
+			return deleted, err
 		}
 		if err := decrementUsage(tx, t.table, workspaceID, 1); err != nil {
-			return err
+			return deleted, err
 		}
 		if t.bytes != "" {
 			if err := decrementUsage(tx, t.bytes, workspaceID, int64(t.size(*old))); err != nil {
-				return err
+				return deleted, err
 			}
 		}
 		deleted = true
-		return insertAudit(tx, entry)
+		return deleted, insertAudit(tx, entry)
 	})
-	return deleted, err
 }
 
 // SealedSecrets implements secret.Store.
@@ -244,20 +234,15 @@ func (s Secrets) VariableValues(ctx context.Context, workspaceID string) (map[st
 
 // ValueNames implements secret.Store.
 func (s Secrets) ValueNames(ctx context.Context, workspaceID string) (secret.Names, error) {
-	var names secret.Names
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (names secret.Names, err error) {
 		if names.Secrets, err = namesIn(c, "secrets", workspaceID); err != nil {
-			return err
+			return names, err
 		}
 		names.Variables, err = namesIn(c, "variables", workspaceID)
-		return err
+		return names, err
 	})
-	return names, err
 }
 
 func namesIn(c database.Conn, table, workspaceID string) ([]string, error) {
-	return database.List(c, `SELECT name FROM `+table+` WHERE workspace_id = $1 ORDER BY name`, []any{workspaceID}, func(r database.Row) (name string, err error) {
-		err = r.Scan(&name)
-		return name, err
-	})
+	return database.List(c, `SELECT name FROM `+table+` WHERE workspace_id = $1 ORDER BY name`, []any{workspaceID}, scanText)
 }

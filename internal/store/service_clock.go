@@ -15,16 +15,17 @@ import (
 var serviceClockTable = Table{Name: "service_clock", Key: "id", Int: "id correction settled", NotExported: "seen boot booted_at"}
 
 // ServiceClock reads the record of the steady time. It is empty if there is none.
-func (s Installation) ServiceClock(ctx context.Context) (r clock.Record, err error) {
-	err = s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT correction, seen, boot, booted_at FROM service_clock`, nil, func(row database.Row) error {
-			var correction int64
-			err := row.Scan(&correction, &r.Seen, &r.Boot, &r.BootedAt)
-			r.Correction = time.Duration(correction) * time.Microsecond
-			return err
-		})
+func (s Installation) ServiceClock(ctx context.Context) (clock.Record, error) {
+	found, err := readOne(ctx, s.db, `SELECT correction, seen, boot, booted_at FROM service_clock`, nil, func(row database.Row) (r clock.Record, err error) {
+		var correction int64
+		err = row.Scan(&correction, &r.Seen, &r.Boot, &r.BootedAt)
+		r.Correction = time.Duration(correction) * time.Microsecond
+		return r, err
 	})
-	return r, err
+	if found == nil {
+		return clock.Record{}, err
+	}
+	return *found, err
 }
 
 // SetServiceClock records the steady time. Only a process that does not share its

@@ -45,15 +45,10 @@ var sessionColumns = sessionRows.columns("s.")
 
 // SessionByHash implements account.Store.
 func (s Accounts) SessionByHash(ctx context.Context, hash []byte) (*account.SignedIn, error) {
-	var found *account.SignedIn
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT m.role, `+sessionColumns+`, `+userColumns+`, `+workspaceColumns+`
-			FROM sessions s JOIN users u ON u.id = s.user_id JOIN members m ON m.workspace_id = s.workspace_id AND m.user_id = s.user_id
-			JOIN workspaces w ON w.id = s.workspace_id LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE s.hash = $1`,
-			[]any{hash}, scanSignedIn)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, `SELECT m.role, `+sessionColumns+`, `+userColumns+`, `+workspaceColumns+`
+		FROM sessions s JOIN users u ON u.id = s.user_id JOIN members m ON m.workspace_id = s.workspace_id AND m.user_id = s.user_id
+		JOIN workspaces w ON w.id = s.workspace_id LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE s.hash = $1`,
+		[]any{hash}, scanSignedIn)
 }
 
 func scanSignedIn(r database.Row) (in account.SignedIn, err error) {
@@ -65,12 +60,8 @@ func scanSignedIn(r database.Row) (in account.SignedIn, err error) {
 
 // Sessions implements account.Store.
 func (s Accounts) Sessions(ctx context.Context, userID string, page paging.Request) (paging.Page[account.Session], error) {
-	var found []account.Session
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.id < $2 ORDER BY s.id DESC LIMIT $3`,
-			[]any{userID, before(page.After), page.Limit + 1}, sessionRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.id < $2 ORDER BY s.id DESC LIMIT $3`,
+		[]any{userID, before(page.After), page.Limit + 1}, sessionRows.scan)
 	return paging.Cut(found, page.Limit, func(s account.Session) string { return s.ID }), err
 }
 
@@ -124,18 +115,16 @@ func (s Accounts) TouchSession(ctx context.Context, id string, at time.Time) err
 // PurgeSessions deletes up to limit sessions that have expired or have not been
 // used since idle, and expired links. It returns true if there may be more.
 func (s Accounts) PurgeSessions(ctx context.Context, now, idle time.Time, limit int) (bool, error) {
-	more := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR seen_at <= $2 LIMIT $3)`, now, idle, limit)
 		if more = n == int64(limit); err != nil {
-			return err
+			return more, err
 		}
 		for _, statement := range []string{`DELETE FROM tickets WHERE expires_at <= $1`, `DELETE FROM consents WHERE expires_at <= $1`, `DELETE FROM invitations WHERE expires_at <= $1`} {
 			if err := tx.Do(statement, now); err != nil {
-				return err
+				return more, err
 			}
 		}
-		return nil
+		return more, nil
 	})
-	return more, err
 }

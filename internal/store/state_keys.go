@@ -37,11 +37,8 @@ func stateKeyOf(c database.Conn, scope state.Scope, name string) (*state.Key, er
 func expired(k *state.Key, at time.Time) bool { return k.ExpiresAt != nil && !k.ExpiresAt.After(at) }
 
 // GetKey implements state.Store.
-func (s State) GetKey(ctx context.Context, scope state.Scope, name string) (found *state.Key, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = stateKeyOf(c, scope, name)
-		return err
-	})
+func (s State) GetKey(ctx context.Context, scope state.Scope, name string) (*state.Key, error) {
+	found, err := view(ctx, s.db, func(c database.Conn) (*state.Key, error) { return stateKeyOf(c, scope, name) })
 	if err != nil || found == nil || expired(found, scope.At) {
 		return nil, err
 	}
@@ -50,12 +47,8 @@ func (s State) GetKey(ctx context.Context, scope state.Scope, name string) (foun
 
 // StateKeys implements state.Store.
 func (s State) StateKeys(ctx context.Context, scope state.Scope, page paging.Request) (paging.Page[state.Key], error) {
-	var found []state.Key
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectStateKey+`AND name > $3 AND (expires_at IS NULL OR expires_at > $4) ORDER BY name LIMIT $5`,
-			[]any{scope.WorkspaceID, scope.WorkflowID, page.After, scope.At, page.Limit + 1}, scanStateKey)
-		return err
-	})
+	found, err := readList(ctx, s.db, selectStateKey+`AND name > $3 AND (expires_at IS NULL OR expires_at > $4) ORDER BY name LIMIT $5`,
+		[]any{scope.WorkspaceID, scope.WorkflowID, page.After, scope.At, page.Limit + 1}, scanStateKey)
 	return paging.Cut(found, page.Limit, func(k state.Key) string { return k.Name }), err
 }
 
@@ -110,7 +103,6 @@ func openKey(tx *transaction, scope state.Scope, name string) (*keyTx, error) {
 	return k, nil
 }
 
-// setKey performs a Set in a transaction.
 func setKey(tx *transaction, scope state.Scope, op state.Set) (state.Stored, error) {
 	k, err := openKey(tx, scope, op.Name)
 	if err != nil {
@@ -127,7 +119,6 @@ func setKey(tx *transaction, scope state.Scope, op state.Set) (state.Stored, err
 	return k.put(state.Key{Name: op.Name, Value: op.Value, Files: op.Files, ExpiresAt: op.Expires})
 }
 
-// incrementKey performs an Increment in a transaction.
 func incrementKey(tx *transaction, scope state.Scope, op state.Increment) (state.Stored, error) {
 	k, err := openKey(tx, scope, op.Name)
 	if err != nil {
@@ -143,7 +134,6 @@ func incrementKey(tx *transaction, scope state.Scope, op state.Increment) (state
 	return k.put(next)
 }
 
-// put writes the key within the limits of the plan.
 func (k *keyTx) put(next state.Key) (state.Stored, error) {
 	next.CreatedAt, next.UpdatedAt = k.scope.At, k.scope.At
 	if k.live != nil {
@@ -198,7 +188,6 @@ func (k *keyTx) makeRoom(growth stateUsage) error {
 	return nil
 }
 
-// deleteKey deletes a key in a transaction.
 func deleteKey(tx *transaction, scope state.Scope, name string) (bool, error) {
 	k, err := openKey(tx, scope, name)
 	if err != nil || k.row == nil {
@@ -211,7 +200,6 @@ func deleteKey(tx *transaction, scope state.Scope, name string) (bool, error) {
 	return k.live != nil, removeKeys(tx, scope.WorkspaceID, old, scope.At)
 }
 
-// oldKey is a key that is about to be removed.
 type oldKey struct {
 	workspace, workflow, name string
 	size                      int
@@ -227,27 +215,25 @@ func scanOldKey(r database.Row) (k oldKey, err error) {
 
 // PurgeKeys deletes up to limit expired keys of one workspace. It returns true if
 // there may be more.
-func (s State) PurgeKeys(ctx context.Context, now time.Time, limit int) (more bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		more = false
+func (s State) PurgeKeys(ctx context.Context, now time.Time, limit int) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		first, err := database.One(tx, selectOldKey+`expires_at <= $1 ORDER BY expires_at LIMIT 1`, []any{now}, scanOldKey)
 		if err != nil || first == nil {
-			return err
+			return more, err
 		}
 		more = true
 		if _, err := lockState(tx, first.workspace); err != nil {
-			return err
+			return more, err
 		}
 		// The keys are read again under the lock: one may have been set anew. Those of
 		// other workspaces are left to the next calls.
 		old, err := database.List(tx, selectOldKey+`expires_at <= $1 ORDER BY expires_at LIMIT $2`, []any{now, limit}, scanOldKey)
 		if err != nil {
-			return err
+			return more, err
 		}
 		old = slices.DeleteFunc(old, func(k oldKey) bool { return k.workspace != first.workspace })
-		return removeKeys(tx, first.workspace, old, now)
+		return more, removeKeys(tx, first.workspace, old, now)
 	})
-	return more, err
 }
 
 // removeKeys removes keys of a workspace whose state is locked.

@@ -19,7 +19,6 @@ func lockState(tx *transaction, workspaceID string) (have stateUsage, err error)
 	return have, err
 }
 
-// addState counts what has changed.
 func addState(tx *transaction, workspaceID string, by stateUsage) error {
 	if by == (stateUsage{}) {
 		return nil
@@ -28,7 +27,6 @@ func addState(tx *transaction, workspaceID string, by stateUsage) error {
 		WHERE workspace_id = $5`, by.tables, by.rows, by.keys, by.bytes, workspaceID)
 }
 
-// currentState reads how much a workspace keeps.
 func currentState(c database.Conn, workspaceID string, into *usage.Current) error {
 	return c.Query(`SELECT tables, table_rows, state_keys, stored_bytes FROM state_usage WHERE workspace_id = $1`, []any{workspaceID}, func(r database.Row) error {
 		return r.Scan(&into.Tables, &into.TableRows, &into.StateKeys, &into.StoredBytes)

@@ -11,7 +11,6 @@ import (
 
 // Stats is a snapshot of a driver's counters.
 type Stats struct {
-	// Transactions counts transactions by outcome.
 	Transactions map[string]int64
 	// Groups is how many transactions shared a commit, and Commits how long it
 	// took until they were durable.
@@ -44,10 +43,9 @@ type Backlog struct {
 
 // Backlog reads the backlog over all workspaces.
 func (s Runs) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
-	var b Backlog
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (b Backlog, err error) {
 		if b.Ready, err = runqueue.DueSince(c, now); err != nil {
-			return err
+			return b, err
 		}
 		for _, q := range []struct {
 			statement string
@@ -61,10 +59,9 @@ func (s Runs) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 			{`SELECT created_at FROM deliveries WHERE seq = (SELECT min(seq + 0) FROM deliveries WHERE next_at IS NOT NULL)`, nil, &b.Undelivered},
 		} {
 			if err := c.Query(q.statement, q.args, func(r database.Row) error { return r.Scan(q.into) }); err != nil {
-				return err
+				return b, err
 			}
 		}
-		return nil
+		return b, nil
 	})
-	return b, err
 }

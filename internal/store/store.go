@@ -57,7 +57,6 @@ func New(driver database.Driver, notify Notify) *DB {
 	return db
 }
 
-// open creates the stores.
 func (db *DB) open() {
 	var (
 		auditLog    = auditWriter{db}
@@ -136,13 +135,25 @@ func (db *DB) ReadQueue(ctx context.Context, fn func(database.Conn) error) error
 	return db.read(ctx, fn)
 }
 
-// write runs fn in a transaction.
 func (db *DB) write(ctx context.Context, fn func(*transaction) error) error {
 	if db.tx != nil {
 		return fn(db.tx)
 	}
 	mustNotBypass(ctx)
 	return db.commit(ctx, transaction{}, fn, db.driver.Write)
+}
+
+// transact returns what fn returns in a transaction, and a zero value if that is not committed.
+func transact[T any](ctx context.Context, db *DB, fn func(*transaction) (T, error)) (T, error) {
+	var result, none T
+	err := db.write(ctx, func(tx *transaction) (err error) {
+		result, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return result, nil
 }
 
 // writeRun is write for a transaction that touches only rows of one run and what
@@ -196,6 +207,32 @@ func (db *DB) read(ctx context.Context, fn func(database.Conn) error) error {
 	return db.driver.Read(ctx, fn)
 }
 
+// view returns what fn reads on a consistent view.
+func view[T any](ctx context.Context, db *DB, fn func(database.Conn) (T, error)) (found T, err error) {
+	err = db.read(ctx, func(c database.Conn) (err error) {
+		found, err = fn(c)
+		return err
+	})
+	return found, err
+}
+
+// readOne returns the first row of a query, or nil.
+func readOne[T any](ctx context.Context, db *DB, statement string, args []any, scan func(database.Row) (T, error)) (*T, error) {
+	return view(ctx, db, func(c database.Conn) (*T, error) { return database.One(c, statement, args, scan) })
+}
+
+func readList[T any](ctx context.Context, db *DB, statement string, args []any, scan func(database.Row) (T, error)) ([]T, error) {
+	return view(ctx, db, func(c database.Conn) ([]T, error) { return database.List(c, statement, args, scan) })
+}
+
+// readValue returns the only column of the first row of a query, or a zero value.
+func readValue[T any](ctx context.Context, db *DB, statement string, args ...any) (T, error) {
+	return view(ctx, db, func(c database.Conn) (value T, err error) {
+		err = c.Query(statement, args, func(r database.Row) error { return r.Scan(&value) })
+		return value, err
+	})
+}
+
 // readAll runs independent queries on a consistent view.
 func (db *DB) readAll(ctx context.Context, queries func() []database.Query) error {
 	if db.tx == nil {
@@ -219,8 +256,7 @@ func incrementUsage(tx *transaction, kind, workspaceID string, atMost int) (bool
 
 // decrementUsage subtracts from a counter that incrementUsage raised.
 func decrementUsage(tx *transaction, kind, workspaceID string, by int64) error {
-	err := tx.Do(`UPDATE workspaces SET `+kind+` = `+kind+` - $1 WHERE id = $2`, by, workspaceID)
-	return err
+	return tx.Do(`UPDATE workspaces SET `+kind+` = `+kind+` - $1 WHERE id = $2`, by, workspaceID)
 }
 
 // before returns the position from which a descending list starts.

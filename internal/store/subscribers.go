@@ -29,7 +29,8 @@ type cachedSubscribers struct {
 	subscribers
 }
 
-// maxCachedSubscribers bounds how many workspaces are cached.
+// maxCachedSubscribers bounds the memory of the cache. A full one is emptied: what is missing is
+// read again.
 const maxCachedSubscribers = 10_000
 
 func (c *subscriberCache) get(workspaceID string, version int64) (subscribers, bool) {

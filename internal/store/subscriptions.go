@@ -104,22 +104,14 @@ func announceSubscriptions(tx *transaction) {
 }
 
 // DueSubscriptions implements subscription.Store.
-func (s Subscriptions) DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) (due []subscription.Subscription, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, `SELECT `+subscriptionColumns+` FROM `+s.nextSubscriptions()+` AND s.next_at <= $2 ORDER BY s.next_at LIMIT $4`,
-			[]any{node, now, subscriptionsPerWorkspace, limit}, subscriptionRows.scan)
-		return err
-	})
-	return due, err
+func (s Subscriptions) DueSubscriptions(ctx context.Context, node string, now time.Time, limit int) ([]subscription.Subscription, error) {
+	return readList(ctx, s.db, `SELECT `+subscriptionColumns+` FROM `+s.nextSubscriptions()+` AND s.next_at <= $2 ORDER BY s.next_at LIMIT $4`,
+		[]any{node, now, subscriptionsPerWorkspace, limit}, subscriptionRows.scan)
 }
 
 // NextSubscription implements subscription.Store.
-func (s Subscriptions) NextSubscription(ctx context.Context, node string, now time.Time) (next *time.Time, err error) {
-	err = s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT s.next_at FROM `+s.nextSubscriptions()+` ORDER BY s.next_at LIMIT 1`, []any{node, now, subscriptionsPerWorkspace},
-			func(r database.Row) error { return r.Scan(&next) })
-	})
-	return next, err
+func (s Subscriptions) NextSubscription(ctx context.Context, node string, now time.Time) (*time.Time, error) {
+	return readValue[*time.Time](ctx, s.db, `SELECT s.next_at FROM `+s.nextSubscriptions()+` ORDER BY s.next_at LIMIT 1`, node, now, subscriptionsPerWorkspace)
 }
 
 // nextSubscriptions selects what a node can do next, as s: of each workspace the first
@@ -131,29 +123,21 @@ func (s Subscriptions) nextSubscriptions() string {
 		WHERE s.free = 1 AND s.place <= $3`
 }
 
-// isUnclaimed returns the condition that no node works on a subscription.
 func (s Subscriptions) isUnclaimed(now, self string) string {
 	return `(claimed_until IS NULL OR claimed_until <= ` + now + ` OR claimed_by <> ` + self + ` AND ` + s.db.queue.NodeIsGone("claimed_by", self) + `)`
 }
 
 // ClaimSubscription implements subscription.Store.
-func (s Subscriptions) ClaimSubscription(ctx context.Context, of subscription.Subscription, node string, now, until time.Time) (claimed bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE subscriptions SET claimed_until = $1, claimed_by = $6 WHERE id = $2 AND workspace_id = $3 AND next_at = $4 AND `+s.isUnclaimed("$5", "$6"),
-			until, of.ID, of.WorkspaceID, *of.NextAt, now, node)
-		claimed = n == 1
-		return err
+func (s Subscriptions) ClaimSubscription(ctx context.Context, of subscription.Subscription, node string, now, until time.Time) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		return oneRow(tx.Exec(`UPDATE subscriptions SET claimed_until = $1, claimed_by = $6 WHERE id = $2 AND workspace_id = $3 AND next_at = $4 AND `+s.isUnclaimed("$5", "$6"),
+			until, of.ID, of.WorkspaceID, *of.NextAt, now, node))
 	})
-	return claimed, err
 }
 
 // SubscriptionNeed implements subscription.Store.
-func (s Subscriptions) SubscriptionNeed(ctx context.Context, of subscription.Subscription) (need subscription.Need, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		need, err = subscriptionNeed(c, of)
-		return err
-	})
-	return need, err
+func (s Subscriptions) SubscriptionNeed(ctx context.Context, of subscription.Subscription) (subscription.Need, error) {
+	return view(ctx, s.db, func(c database.Conn) (subscription.Need, error) { return subscriptionNeed(c, of) })
 }
 
 func subscriptionNeed(c database.Conn, of subscription.Subscription) (need subscription.Need, err error) {
@@ -191,14 +175,11 @@ func (s Subscriptions) SaveSubscription(ctx context.Context, of subscription.Sub
 }
 
 // DeleteSubscription implements subscription.Store.
-func (s Subscriptions) DeleteSubscription(ctx context.Context, of subscription.Subscription, was time.Time) (deleted bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`DELETE FROM subscriptions WHERE id = $1 AND workspace_id = $2 AND next_at = $3
-			AND NOT EXISTS (SELECT 1 FROM triggers WHERE triggers.subscription = subscriptions.target)`, of.ID, of.WorkspaceID, was)
-		deleted = n == 1
-		return err
+func (s Subscriptions) DeleteSubscription(ctx context.Context, of subscription.Subscription, was time.Time) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
+		return oneRow(tx.Exec(`DELETE FROM subscriptions WHERE id = $1 AND workspace_id = $2 AND next_at = $3
+			AND NOT EXISTS (SELECT 1 FROM triggers WHERE triggers.subscription = subscriptions.target)`, of.ID, of.WorkspaceID, was))
 	})
-	return deleted, err
 }
 
 // SubscriptionByToken implements subscription.Store.
@@ -216,7 +197,7 @@ func (s Subscriptions) SubscriptionByToken(ctx context.Context, hash []byte) (fo
 }
 
 // SubscriptionsFor implements subscription.Store.
-func (s Subscriptions) SubscriptionsFor(ctx context.Context, workspaceID string, targets []string) (found []subscription.Subscription, err error) {
+func (s Subscriptions) SubscriptionsFor(ctx context.Context, workspaceID string, targets []string) ([]subscription.Subscription, error) {
 	if len(targets) == 0 {
 		return nil, nil
 	}
@@ -224,12 +205,8 @@ func (s Subscriptions) SubscriptionsFor(ctx context.Context, workspaceID string,
 	for _, target := range targets {
 		args = append(args, target)
 	}
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.workspace_id = $1 AND s.target IN (`+database.Placeholders(2, len(targets))+`)`,
-			args, subscriptionRows.scan)
-		return err
-	})
-	return found, err
+	return readList(ctx, s.db, `SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.workspace_id = $1 AND s.target IN (`+database.Placeholders(2, len(targets))+`)`,
+		args, subscriptionRows.scan)
 }
 
 // RecheckSubscriptions implements subscription.Store.

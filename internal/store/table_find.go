@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/table"
 )
 
-// stored is a row of a table with the size of its data.
 type stored struct {
 	table.Record
 	size int
@@ -145,7 +144,6 @@ type pageSize struct {
 // examined is how much was read to find rows.
 type examined struct{ rows, bytes int }
 
-// checkExamined returns a fault if more rows were read than allowed.
 func (s pageSize) checkExamined(read examined) error {
 	if s.examined > 0 && (read.rows > s.examined || read.bytes > s.examinedBytes) {
 		return fault.Field("/filter", "reads more than %d rows or %d bytes to find those to change: "+
@@ -154,7 +152,6 @@ func (s pageSize) checkExamined(read examined) error {
 	return nil
 }
 
-// cut returns the first rows of a page.
 func (s pageSize) cut(found []stored) []stored {
 	found = found[:min(len(found), s.rows)]
 	if s.bytes == 0 {

@@ -30,7 +30,6 @@ func selectRows(c database.Conn, t table.Table, s table.Selector) ([]stored, err
 	return found, err
 }
 
-// one returns the row that a selector names.
 func (t *tableTx) one(s table.Selector) (stored, error) {
 	found, err := selectRows(t.tx, t.table, s)
 	if err != nil {
@@ -42,7 +41,6 @@ func (t *tableTx) one(s table.Selector) (stored, error) {
 	return found[0], nil
 }
 
-// insertRow performs an Insert in a transaction.
 func insertRow(tx *transaction, scope table.Scope, op table.Insert) (table.Row, error) {
 	t, err := openTable(tx, scope)
 	if err != nil {
@@ -56,7 +54,6 @@ func insertRow(tx *transaction, scope table.Scope, op table.Insert) (table.Row, 
 	return t.table.Row(next), err
 }
 
-// upsertRow performs an Upsert in a transaction.
 func upsertRow(tx *transaction, scope table.Scope, op table.Upsert) (table.Upserted, error) {
 	t, err := openTable(tx, scope)
 	if err != nil {
@@ -99,7 +96,6 @@ func (t *tableTx) upserts(rows []table.ImportRow) ([]rowChange, error) {
 	return changes, nil
 }
 
-// updateRows performs an Update in a transaction.
 func updateRows(tx *transaction, scope table.Scope, op table.Update) ([]table.Row, error) {
 	if err := op.Check(); err != nil {
 		return nil, err
@@ -130,7 +126,6 @@ func updateRows(tx *transaction, scope table.Scope, op table.Update) ([]table.Ro
 	return rows, nil
 }
 
-// deleteRows performs a Delete in a transaction.
 func deleteRows(tx *transaction, scope table.Scope, op table.Delete) (int, error) {
 	if err := op.Check(); err != nil {
 		return 0, err
@@ -164,7 +159,6 @@ func deleteRows(tx *transaction, scope table.Scope, op table.Delete) (int, error
 	return len(found), t.count()
 }
 
-// incrementRow performs an Increment in a transaction.
 func incrementRow(tx *transaction, scope table.Scope, op table.Increment) (table.Row, error) {
 	if err := op.Check(); err != nil {
 		return table.Row{}, err
@@ -185,7 +179,6 @@ func incrementRow(tx *transaction, scope table.Scope, op table.Increment) (table
 	return t.table.Row(next), err
 }
 
-// importTableRows performs an Import in a transaction.
 func importTableRows(tx *transaction, scope table.Scope, op table.Import) (done table.Imported, err error) {
 	t, err := openTable(tx, scope)
 	if err != nil {
@@ -244,38 +237,27 @@ func (s Tables) ImportRows(ctx context.Context, scope table.Scope, op table.Impo
 	return inTransaction(ctx, s.db, scope, op, importTableRows)
 }
 
-// inTransaction performs an operation in a transaction of its own.
-func inTransaction[S, Op, Result any](ctx context.Context, db *DB, scope S, op Op, perform func(*transaction, S, Op) (Result, error)) (result Result, err error) {
-	err = db.write(ctx, func(tx *transaction) (err error) {
-		result, err = perform(tx, scope, op)
-		return err
-	})
-	if err != nil {
-		var none Result
-		return none, err
-	}
-	return result, nil
+func inTransaction[S, Op, Result any](ctx context.Context, db *DB, scope S, op Op, perform func(*transaction, S, Op) (Result, error)) (Result, error) {
+	return transact(ctx, db, func(tx *transaction) (Result, error) { return perform(tx, scope, op) })
 }
 
 // GetRow implements table.Store.
-func (s Tables) GetRow(ctx context.Context, scope table.Scope, op table.Get) (found *table.Row, err error) {
+func (s Tables) GetRow(ctx context.Context, scope table.Scope, op table.Get) (*table.Row, error) {
 	if err := op.Check(); err != nil {
 		return nil, err
 	}
-	err = s.db.read(ctx, func(c database.Conn) error {
-		found = nil
+	return view(ctx, s.db, func(c database.Conn) (found *table.Row, err error) {
 		t, err := readTable(c, scope)
 		if err != nil {
-			return err
+			return found, err
 		}
 		rows, err := selectRows(c, t, op.Selector)
 		if err == nil && len(rows) > 0 {
 			row := t.Row(rows[0].Record)
 			found = &row
 		}
-		return err
+		return found, err
 	})
-	return found, err
 }
 
 // readTable reads the table of an operation that changes nothing.

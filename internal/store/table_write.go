@@ -27,7 +27,6 @@ var tableIndexTable = Table{Name: "table_index", Key: "table_id column_id value 
 
 var tableRowsTable = Table{Name: "table_rows", Key: "table_id id", Text: "table_id id workspace_id unique_key data", Int: "size created_at updated_at"}
 
-// openTable locks the tables of the workspace and reads the one of an operation.
 func openTable(tx *transaction, scope table.Scope) (*tableTx, error) {
 	have, err := lockState(tx, scope.WorkspaceID)
 	if err != nil {
@@ -120,7 +119,6 @@ func (t *tableTx) check(changes []rowChange) error {
 	return nil
 }
 
-// taken returns the error for a key that another row has.
 func (t *tableTx) taken(r table.Record) error {
 	key := t.table.KeyColumn()
 	return fault.New(fault.RowExists, "the table %s already has a row with the key %s", t.table.Name, r.Cells[key.ID]).
@@ -139,7 +137,6 @@ func rowsByKeys(n int) string {
 		WHERE r.table_id = $1 AND r.workspace_id = $2 AND r.unique_key = keys.value`
 }
 
-// byKeys returns the rows with the given unique keys, by key.
 func (t *tableTx) byKeys(keys []string) (map[string]stored, error) {
 	found := map[string]stored{}
 	for chunk := range slices.Chunk(keys, keyBatch) {
@@ -162,7 +159,6 @@ func (t *tableTx) byKeys(keys []string) (map[string]stored, error) {
 	return found, nil
 }
 
-// apply checks the changes and writes them.
 func (t *tableTx) apply(changes []rowChange) error {
 	if err := t.check(changes); err != nil {
 		return err
@@ -210,7 +206,6 @@ func indexedColumns(t table.Table, ids []string) []table.Column {
 	})
 }
 
-// index adds a row to the indexes of columns.
 func (t *tableTx) index(columns []table.Column, r table.Record) error {
 	for _, c := range columns {
 		if err := t.tx.Do(`INSERT INTO table_index (table_id, column_id, value, row_id, workspace_id) VALUES ($1, $2, $3, $4, $5)`,
@@ -221,7 +216,6 @@ func (t *tableTx) index(columns []table.Column, r table.Record) error {
 	return nil
 }
 
-// unindex removes a row from the indexes of columns.
 func (t *tableTx) unindex(columns []table.Column, r table.Record) error {
 	for _, c := range columns {
 		if err := t.tx.Do(`DELETE FROM table_index WHERE table_id = $1 AND column_id = $2 AND value = $3 AND row_id = $4 AND workspace_id = $5`,
@@ -232,7 +226,6 @@ func (t *tableTx) unindex(columns []table.Column, r table.Record) error {
 	return nil
 }
 
-// reindex moves a changed row in the indexes.
 func (t *tableTx) reindex(old stored, next table.Record) error {
 	moved := slices.DeleteFunc(indexedColumns(t.table, nil), func(c table.Column) bool { return c.SortKey(old.Record) == c.SortKey(next) })
 	if err := t.unindex(moved, old.Record); err != nil {
@@ -241,7 +234,6 @@ func (t *tableTx) reindex(old stored, next table.Record) error {
 	return t.index(moved, next)
 }
 
-// count writes by how much the table has grown.
 func (t *tableTx) count() error {
 	if t.grown == (stateUsage{}) {
 		return nil

@@ -124,7 +124,6 @@ func Archived() []archive.Table {
 	return slices.Insert(tables, fileBytesAt, fileBytesTable())
 }
 
-// sqlList joins names separated by spaces into an SQL list.
 func sqlList(names string) string { return strings.Join(strings.Fields(names), ", ") }
 
 // columnList returns the exported columns as an SQL list.

@@ -25,12 +25,7 @@ func (s Accounts) InsertTicket(ctx context.Context, t account.Ticket, entries ..
 
 // TicketByHash implements account.Store.
 func (s Accounts) TicketByHash(ctx context.Context, kind account.TicketKind, hash []byte, now time.Time) (*account.Ticket, error) {
-	var found *account.Ticket
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, ticketRows.selects()+`WHERE hash = $1 AND kind = $2 AND expires_at > $3`, []any{hash, string(kind), now}, ticketRows.scan)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, ticketRows.selects()+`WHERE hash = $1 AND kind = $2 AND expires_at > $3`, []any{hash, string(kind), now}, ticketRows.scan)
 }
 
 // consumeTicket deletes a ticket. It returns false if there is no such ticket.

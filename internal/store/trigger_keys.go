@@ -30,12 +30,9 @@ func claimTriggerKey(tx *transaction, r run.Run, f run.Fire) error {
 // PurgeTriggerKeys deletes up to limit expired keys of trigger calls. It returns
 // true if there may be more.
 func (s Triggers) PurgeTriggerKeys(ctx context.Context, now time.Time, limit int) (bool, error) {
-	more := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) {
 		n, err := tx.Exec(`DELETE FROM trigger_keys WHERE (workflow_id, trigger_id, hash) IN
 			(SELECT workflow_id, trigger_id, hash FROM trigger_keys WHERE expires_at <= $1 LIMIT $2)`, now, limit)
-		more = n == int64(limit)
-		return err
+		return n == int64(limit), err
 	})
-	return more, err
 }

@@ -73,7 +73,6 @@ func updateTriggers(tx *transaction, w workflow.Workflow, armed []workflow.Armed
 // triggerTables are the tables with rows of triggers, beside their recorded calls.
 var triggerTables = []string{"triggers", "pending_triggers", "trigger_keys"}
 
-// deleteTriggerRows deletes rows of triggers.
 func deleteTriggerRows(tx *transaction, where string, args ...any) error {
 	for _, table := range triggerTables {
 		if err := tx.Do(`DELETE FROM `+table+` `+where, args...); err != nil {
@@ -84,7 +83,6 @@ func deleteTriggerRows(tx *transaction, where string, args ...any) error {
 	return err
 }
 
-// deleteOldTriggerType deletes the rows of a trigger whose type has changed.
 func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) error {
 	n, err := tx.Exec(`DELETE FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND type <> $3`, workflowID, t.ID, t.Type)
 	if err != nil || n == 0 {
@@ -93,7 +91,6 @@ func deleteOldTriggerType(tx *transaction, workflowID string, t workflow.Armed) 
 	return deleteTriggerRows(tx, `WHERE workflow_id = $1 AND trigger_id = $2`, workflowID, t.ID)
 }
 
-// deleteTriggers deletes all rows of a workflow's triggers.
 func deleteTriggers(tx *transaction, w workflow.Workflow) error {
 	before, err := subscriptionsOf(tx, w.ID)
 	if err != nil {
@@ -145,7 +142,6 @@ func fire(tx *transaction, r run.Run, f run.Fire) error {
 	return claimTriggerKey(tx, r, f)
 }
 
-// execOne runs a statement that must change exactly one row.
 func execOne(tx *transaction, statement string, args ...any) error {
 	n, err := tx.Exec(statement, args...)
 	if err == nil && n != 1 {
@@ -205,54 +201,29 @@ func knownTrigger(parameter int) string {
 
 // Triggers implements trigger.Store.
 func (s Triggers) Triggers(ctx context.Context, workspaceID, workflowID string) ([]trigger.Trigger, error) {
-	var found []trigger.Trigger
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, triggerRows.scan)
-		return err
-	})
-	return found, err
+	return readList(ctx, s.db, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, triggerRows.scan)
 }
 
 // TriggerByToken implements trigger.Store.
 func (s Triggers) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigger, error) {
-	var found *trigger.Trigger
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, triggerRows.scan)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, triggerRows.scan)
 }
 
 // DueTriggers implements trigger.Store.
 func (s Triggers) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
-	var due []trigger.Trigger
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		due, err = database.List(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 AND `+knownTrigger(3)+` ORDER BY t.next_at LIMIT $4`,
-			[]any{kind, now, release.Known(), limit}, triggerRows.scan)
-		return err
-	})
-	return due, err
+	return readList(ctx, s.db, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 AND `+knownTrigger(3)+` ORDER BY t.next_at LIMIT $4`,
+		[]any{kind, now, release.Known(), limit}, triggerRows.scan)
 }
 
 // NextTrigger implements trigger.Store.
 func (s Triggers) NextTrigger(ctx context.Context, kind string) (*time.Time, error) {
-	var next *time.Time
-	err := s.db.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT t.next_at FROM triggers t WHERE t.type = $1 AND t.next_at IS NOT NULL AND `+knownTrigger(2)+` ORDER BY t.next_at LIMIT 1`,
-			[]any{kind, release.Known()}, func(r database.Row) error { return r.Scan(&next) })
-	})
-	return next, err
+	return readValue[*time.Time](ctx, s.db, `SELECT t.next_at FROM triggers t WHERE t.type = $1 AND t.next_at IS NOT NULL AND `+knownTrigger(2)+` ORDER BY t.next_at LIMIT 1`,
+		kind, release.Known())
 }
 
 // MoveTrigger implements trigger.Store.
 func (s Triggers) MoveTrigger(ctx context.Context, m trigger.Move) (bool, error) {
-	moved := false
-	err := s.db.write(ctx, func(tx *transaction) error {
-		var err error
-		moved, err = moveTrigger(tx, m)
-		return err
-	})
-	return moved, err
+	return transact(ctx, s.db, func(tx *transaction) (bool, error) { return moveTrigger(tx, m) })
 }
 
 func moveTrigger(tx *transaction, m trigger.Move) (bool, error) {

@@ -42,37 +42,28 @@ func addUploading(tx *transaction, workspaceID string, bytes int64) error {
 }
 
 // Upload implements file.UploadStore.
-func (s Files) Upload(ctx context.Context, workspaceID, id string, now time.Time) (found *file.Upload, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, uploadRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, []any{id, workspaceID, now}, uploadRows.scan)
-		return err
-	})
-	return found, err
+func (s Files) Upload(ctx context.Context, workspaceID, id string, now time.Time) (*file.Upload, error) {
+	return readOne(ctx, s.db, uploadRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, []any{id, workspaceID, now}, uploadRows.scan)
 }
 
 // AddPart implements file.UploadStore.
-func (s Files) AddPart(ctx context.Context, workspaceID, id string, p file.Part, now time.Time) (added bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
+func (s Files) AddPart(ctx context.Context, workspaceID, id string, p file.Part, now time.Time) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (added bool, err error) {
 		n, err := tx.Exec(`UPDATE uploads SET received = received + $3 WHERE id = $1 AND workspace_id = $2 AND received = $4 AND received + $3 <= size AND expires_at > $5`,
 			id, workspaceID, p.Size, p.Start, now)
 		if added = n == 1; err != nil {
-			return err
+			return added, err
 		}
 		if !added {
-			return abandonBlob(tx, p.Blob)
+			return added, abandonBlob(tx, p.Blob)
 		}
-		return tx.Do(`INSERT INTO upload_parts (upload_id, start, blob_id, size) VALUES ($1, $2, $3, $4)`, id, p.Start, string(p.Blob), p.Size)
+		return added, tx.Do(`INSERT INTO upload_parts (upload_id, start, blob_id, size) VALUES ($1, $2, $3, $4)`, id, p.Start, string(p.Blob), p.Size)
 	})
-	return added, err
 }
 
 // Parts implements file.UploadStore.
-func (s Files) Parts(ctx context.Context, id string) (parts []file.Part, err error) {
-	err = s.db.read(ctx, func(c database.Conn) (err error) {
-		parts, err = partsOf(c, id)
-		return err
-	})
-	return parts, err
+func (s Files) Parts(ctx context.Context, id string) ([]file.Part, error) {
+	return view(ctx, s.db, func(c database.Conn) ([]file.Part, error) { return partsOf(c, id) })
 }
 
 func partsOf(c database.Conn, id string) ([]file.Part, error) {
@@ -83,36 +74,33 @@ func partsOf(c database.Conn, id string) ([]file.Part, error) {
 }
 
 // CompleteUpload implements file.UploadStore.
-func (s Files) CompleteUpload(ctx context.Context, r file.Recording, entry audit.Entry) (recorded *file.File, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		recorded = nil
+func (s Files) CompleteUpload(ctx context.Context, r file.Recording, entry audit.Entry) (*file.File, error) {
+	return transact(ctx, s.db, func(tx *transaction) (recorded *file.File, err error) {
 		if _, err := lockFiles(tx, r.File.WorkspaceID); err != nil {
-			return err
+			return recorded, err
 		}
 		removed, err := removeUpload(tx, r.File.WorkspaceID, r.File.ID)
 		if err != nil || !removed {
-			return err
+			return recorded, err
 		}
 		f, err := recordFile(tx, r, "")
 		if err != nil {
-			return err
+			return recorded, err
 		}
 		recorded = &f
-		return insertAudit(tx, entry)
+		return recorded, insertAudit(tx, entry)
 	})
-	return recorded, err
 }
 
 // DeleteUpload implements file.UploadStore.
-func (s Files) DeleteUpload(ctx context.Context, workspaceID, id string) (deleted bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) (err error) {
+func (s Files) DeleteUpload(ctx context.Context, workspaceID, id string) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (deleted bool, err error) {
 		if _, err := lockFiles(tx, workspaceID); err != nil {
-			return err
+			return deleted, err
 		}
 		deleted, err = removeUpload(tx, workspaceID, id)
-		return err
+		return deleted, err
 	})
-	return deleted, err
 }
 
 // removeUpload removes an upload with its parts. The files of the workspace are locked.
@@ -138,22 +126,20 @@ func removeUpload(tx *transaction, workspaceID, id string) (bool, error) {
 }
 
 // SweepUploads implements file.SweepStore.
-func (s Files) SweepUploads(ctx context.Context, now time.Time) (removed bool, err error) {
-	err = s.db.write(ctx, func(tx *transaction) error {
-		removed = false
+func (s Files) SweepUploads(ctx context.Context, now time.Time) (bool, error) {
+	return transact(ctx, s.db, func(tx *transaction) (removed bool, err error) {
 		type expired struct{ id, workspace string }
 		old, err := database.One(tx, `SELECT id, workspace_id FROM uploads WHERE expires_at <= $1 ORDER BY expires_at LIMIT 1`, []any{now}, func(r database.Row) (e expired, err error) {
 			err = r.Scan(&e.id, &e.workspace)
 			return e, err
 		})
 		if err != nil || old == nil {
-			return err
+			return removed, err
 		}
 		if _, err := lockFiles(tx, old.workspace); err != nil {
-			return err
+			return removed, err
 		}
 		removed, err = removeUpload(tx, old.workspace, old.id)
-		return err
+		return removed, err
 	})
-	return removed, err
 }

@@ -42,35 +42,31 @@ func (s Usage) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) err
 
 // UsageDays implements usage.Store.
 func (s Usage) UsageDays(ctx context.Context, workspaceID, since string) ([]usage.Day, error) {
-	var days []usage.Day
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		days, err = database.List(c, `SELECT date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled FROM usage
-			WHERE workspace_id = $1 AND date >= $2 ORDER BY date DESC`, []any{workspaceID, since}, func(r database.Row) (d usage.Day, err error) {
-			err = r.Scan(&d.Date, &d.Requests, &d.RunsStarted, &d.RunsSucceeded, &d.RunsFailed, &d.RunsCancelled)
-			return d, err
-		})
-		return err
+	return readList(ctx, s.db, `SELECT date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled FROM usage
+		WHERE workspace_id = $1 AND date >= $2 ORDER BY date DESC`, []any{workspaceID, since}, func(r database.Row) (d usage.Day, err error) {
+		err = r.Scan(&d.Date, &d.Requests, &d.RunsStarted, &d.RunsSucceeded, &d.RunsFailed, &d.RunsCancelled)
+		return d, err
 	})
-	return days, err
 }
 
 // UsageCurrent implements usage.Store.
 func (s Usage) UsageCurrent(ctx context.Context, workspaceID string) (usage.Current, error) {
-	var now usage.Current
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (now usage.Current, err error) {
 		if now.RunningRuns, err = runqueue.Count(c, workspaceID); err != nil {
-			return err
+			return now, err
 		}
 		if err := currentState(c, workspaceID, &now); err != nil {
-			return err
+			return now, err
 		}
-		if err := currentFiles(c, workspaceID, &now); err != nil {
-			return err
+		files, err := fileUsage(c, workspaceID)
+		if err != nil {
+			return now, err
 		}
-		return c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes, connections FROM workspaces WHERE id = $1`,
+		now.Files, now.StoredFileBytes = files.Files, files.Bytes+files.Uploading
+		err = c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes, connections FROM workspaces WHERE id = $1`,
 			[]any{workspaceID}, func(r database.Row) error {
 				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.Secrets, &now.Variables, &now.VariableBytes, &now.Connections)
 			})
+		return now, err
 	})
-	return now, err
 }

@@ -42,16 +42,11 @@ func (s Accounts) writeIf(ctx context.Context, fn func(*transaction) (bool, erro
 	return err == nil, err
 }
 
-// oneRow reports whether a conditional statement changed its row.
 func oneRow(n int64, err error) (bool, error) { return n == 1, err }
 
 // HasUsers implements account.Store.
 func (s Accounts) HasUsers(ctx context.Context) (bool, error) {
-	n := 0
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		n, err = database.Number(c, `SELECT 1 FROM users LIMIT 1`)
-		return err
-	})
+	n, err := readValue[int](ctx, s.db, `SELECT 1 FROM users LIMIT 1`)
 	return n == 1, err
 }
 
@@ -69,11 +64,7 @@ var (
 
 // Users implements account.Store.
 func (s Accounts) Users(ctx context.Context, page paging.Request) (paging.Page[account.User], error) {
-	var found []account.User
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, selectUser+`WHERE u.id < $1 ORDER BY u.id DESC LIMIT $2`, []any{before(page.After), page.Limit + 1}, userRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, selectUser+`WHERE u.id < $1 ORDER BY u.id DESC LIMIT $2`, []any{before(page.After), page.Limit + 1}, userRows.scan)
 	return paging.Cut(found, page.Limit, func(u account.User) string { return u.ID }), err
 }
 
@@ -129,12 +120,7 @@ func endAccess(tx *transaction, userID, keepSession string) error {
 }
 
 func (s Accounts) oneUser(ctx context.Context, where, arg string) (*account.User, error) {
-	var found *account.User
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, selectUser+where, []any{arg}, userRows.scan)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, selectUser+where, []any{arg}, userRows.scan)
 }
 
 // insertUser returns false if another user has the address or the identity.
@@ -178,15 +164,10 @@ func (s Accounts) ChangePassword(ctx context.Context, user account.User, was, ke
 
 // Memberships implements account.Store.
 func (s Accounts) Memberships(ctx context.Context, userID string) ([]account.Membership, error) {
-	var found []account.Membership
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, `SELECT m.role, `+workspaceColumns+` FROM members m JOIN workspaces w ON w.id = m.workspace_id
-			LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE m.user_id = $1 ORDER BY m.joined_at, m.workspace_id`,
-			[]any{userID}, func(r database.Row) (m account.Membership, err error) {
-				err = r.Scan(append([]any{(*string)(&m.Role)}, workspaceFields(&m.Workspace)...)...)
-				return m, err
-			})
-		return err
-	})
-	return found, err
+	return readList(ctx, s.db, `SELECT m.role, `+workspaceColumns+` FROM members m JOIN workspaces w ON w.id = m.workspace_id
+		LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE m.user_id = $1 ORDER BY m.joined_at, m.workspace_id`,
+		[]any{userID}, func(r database.Row) (m account.Membership, err error) {
+			err = r.Scan(append([]any{(*string)(&m.Role)}, workspaceFields(&m.Workspace)...)...)
+			return m, err
+		})
 }

@@ -63,77 +63,51 @@ func hasWorkflow(tx *transaction, w webhook.Webhook) (bool, error) {
 
 // InsertWebhook implements webhook.Store.
 func (s Webhooks) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int, entry audit.Entry) (webhook.Outcome, error) {
-	var outcome webhook.Outcome
-	err := s.db.write(ctx, func(tx *transaction) error {
-		outcome = webhook.Done // the transaction may be retried
+	return transact(ctx, s.db, func(tx *transaction) (webhook.Outcome, error) {
 		known, err := hasWorkflow(tx, w)
-		if err != nil {
-			return err
-		}
-		if !known {
-			outcome = webhook.NoWorkflow
-			return nil
+		if err != nil || !known {
+			return webhook.NoWorkflow, err
 		}
 		if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
-			return err
+			return webhook.Done, err
 		}
 		room, err := incrementUsage(tx, "webhooks", w.WorkspaceID, atMost)
-		if err != nil {
-			return err
-		}
-		if !room {
-			outcome = webhook.TooMany
-			return nil
+		if err != nil || !room {
+			return webhook.TooMany, err
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if err := webhookRows.insertInto(tx, w); err != nil {
-			return err
+			return webhook.Done, err
 		}
-		return insertAudit(tx, entry)
+		return webhook.Done, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 // Webhook implements webhook.Store.
 func (s Webhooks) Webhook(ctx context.Context, workspaceID, id string) (*webhook.Webhook, error) {
-	var found *webhook.Webhook
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, webhookRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{id, workspaceID}, webhookRows.scan)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, webhookRows.selects()+`WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{id, workspaceID}, webhookRows.scan)
 }
 
 // Webhooks implements webhook.Store.
 func (s Webhooks) Webhooks(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[webhook.Webhook], error) {
-	var found []webhook.Webhook
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.List(c, webhookRows.selects()+`WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
-			[]any{workspaceID, before(page.After), page.Limit + 1}, webhookRows.scan)
-		return err
-	})
+	found, err := readList(ctx, s.db, webhookRows.selects()+`WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
+		[]any{workspaceID, before(page.After), page.Limit + 1}, webhookRows.scan)
 	return paging.Cut(found, page.Limit, func(w webhook.Webhook) string { return w.ID }), err
 }
 
 // UpdateWebhook implements webhook.Store.
 func (s Webhooks) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.Time, entry audit.Entry) (webhook.Outcome, error) {
-	var outcome webhook.Outcome
-	err := s.db.write(ctx, func(tx *transaction) error {
-		outcome = webhook.Done // the transaction may be retried
+	return transact(ctx, s.db, func(tx *transaction) (webhook.Outcome, error) {
 		known, err := hasWorkflow(tx, w)
-		if err != nil {
-			return err
-		}
-		if !known {
-			outcome = webhook.NoWorkflow
-			return nil
+		if err != nil || !known {
+			return webhook.NoWorkflow, err
 		}
 		if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
-			return err
+			return webhook.Done, err
 		}
 		on, err := database.Number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
 		if err != nil {
-			return err
+			return webhook.Done, err
 		}
 		// Enabling a webhook again resets its failure count.
 		n, err := tx.Exec(`UPDATE webhooks SET url = $1, events = $2, workflow_id = $3, disabled_reason = $5, updated_at = $6,
@@ -142,43 +116,36 @@ func (s Webhooks) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time
 			WHERE id = $7 AND workspace_id = $8 AND updated_at = $9 AND deleted_at IS NULL`,
 			w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason, w.UpdatedAt, w.ID, w.WorkspaceID, was,
 			w.SealedSecret, w.SecretHint, database.BytesOrNil(w.OldSecret), database.TimeOrNil(w.OldUntil))
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			outcome = webhook.Changed
-			return nil
+		if err != nil || n == 0 {
+			return webhook.Changed, err
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if on == 1 && !w.Enabled {
 			if err := dropDeliveries(tx, w.ID, w.UpdatedAt); err != nil {
-				return err
+				return webhook.Done, err
 			}
 		}
-		return insertAudit(tx, entry)
+		return webhook.Done, insertAudit(tx, entry)
 	})
-	return outcome, err
 }
 
 // DeleteWebhook implements webhook.Store.
 func (s Webhooks) DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
-	deleted := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (deleted bool, err error) {
 		if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
-			return err
+			return deleted, err
 		}
 		n, err := tx.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND deleted_at IS NULL`, at, id, workspaceID)
 		if deleted = n == 1; err != nil || !deleted {
-			return err
+			return deleted, err
 		}
 		tx.queue.SubscribersChanged(workspaceID)
 		if err := decrementUsage(tx, "webhooks", workspaceID, 1); err != nil {
-			return err
+			return deleted, err
 		}
 		if err := tx.Do(`DELETE FROM deliveries WHERE webhook_id = $1 AND status = 'pending'`, id); err != nil {
-			return err
+			return deleted, err
 		}
-		return insertAudit(tx, entry)
+		return deleted, insertAudit(tx, entry)
 	})
-	return deleted, err
 }

@@ -24,16 +24,14 @@ func (s Workflows) Workflows(ctx context.Context, workspaceID string, filter wor
 		statement += ` AND state = $4`
 		args = append(args, string(filter.State))
 	}
-	var found paging.Page[workflow.Item]
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
+	return view(ctx, s.db, func(c database.Conn) (found paging.Page[workflow.Item], err error) {
 		found, err = scanPage(c, statement+` ORDER BY id DESC LIMIT $3`, args, page.Limit, func(i workflow.Item) string { return i.ID },
 			func(r database.Row) (workflow.Item, bool, error) {
 				item, entry, err := scanWorkflowItem(r)
 				return item, filter.Words.Matches(entry), err
 			})
-		return err
+		return found, err
 	})
-	return found, err
 }
 
 // SearchWorkflows implements workflow.Store. Databases disagree on case beyond

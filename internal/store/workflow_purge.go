@@ -11,41 +11,39 @@ import (
 // their versions and their keys, finally the workflows themselves. It returns true if there is
 // more to do, so that callers can pause and let others write.
 func (s Workflows) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
-	more := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (more bool, err error) {
 		var id, workspaceID *string
-		err := tx.Query(`SELECT id, workspace_id FROM workflows WHERE deleted_at IS NOT NULL LIMIT 1`, nil, func(r database.Row) error { return r.Scan(&id, &workspaceID) })
+		err = tx.Query(`SELECT id, workspace_id FROM workflows WHERE deleted_at IS NOT NULL LIMIT 1`, nil, func(r database.Row) error { return r.Scan(&id, &workspaceID) })
 		if more = id != nil; err != nil || !more {
-			return err
+			return more, err
 		}
 		runs, err := database.List(tx, `SELECT id FROM runs WHERE workflow_id = $1 LIMIT $2`, []any{*id, limit}, scanText)
 		if err != nil {
-			return err
+			return more, err
 		}
 		b := newBudget(limit)
 		for _, runID := range runs {
 			if b.exhausted() {
-				return nil
+				return more, nil
 			}
 			rows, err := tx.queue.Purge(runID)
 			if b.rows -= int64(rows); err != nil {
-				return err
+				return more, err
 			}
 			if err := b.purgeRun(tx, runID, `DELETE FROM runs WHERE id = $1`, runID); err != nil {
-				return err
+				return more, err
 			}
 		}
 		versions := part{"workflow_versions", "workflow_id", "version"}
 		if done, err := b.purgePart(tx, versions, *id); err != nil || !done {
-			return err
+			return more, err
 		}
 		if n, err := removeWorkflowKeys(tx, *workspaceID, *id, limit); err != nil || n == limit {
-			return err
+			return more, err
 		}
 		if n, err := dropHoldersOf(tx, *id, clock.Now(), limit); err != nil || n == limit {
-			return err
+			return more, err
 		}
-		return tx.Do(`DELETE FROM workflows WHERE id = $1`, *id)
+		return more, tx.Do(`DELETE FROM workflows WHERE id = $1`, *id)
 	})
-	return more && err == nil, err
 }

@@ -20,7 +20,8 @@ type workflowRefs struct {
 
 type refKey struct{ workspaceID, workflowID string }
 
-// maxWorkflowRefs bounds how many workflows are cached.
+// maxWorkflowRefs bounds the memory of the cache. A full one is emptied: what is missing is read
+// again.
 const maxWorkflowRefs = 10_000
 
 func (c *workflowRefs) get(key refKey) (run.WorkflowRef, bool) {
@@ -61,17 +62,12 @@ func (s Runs) CachedWorkflowRef(ctx context.Context, workspaceID, workflowID str
 
 // WorkflowRef implements run.Store.
 func (s Runs) WorkflowRef(ctx context.Context, workspaceID, workflowID string) (*run.WorkflowRef, error) {
-	var ref *run.WorkflowRef
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		ref, err = database.One(c, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
-			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{workflowID, workspaceID},
-			func(r database.Row) (h run.WorkflowRef, err error) {
-				err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision, (*string)(&h.Plan))
-				return h, err
-			})
-		return err
-	})
-	return ref, err
+	return readOne(ctx, s.db, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
+		WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{workflowID, workspaceID},
+		func(r database.Row) (h run.WorkflowRef, err error) {
+			err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision, (*string)(&h.Plan))
+			return h, err
+		})
 }
 
 // refUnchanged finds the workflow of a run if it and its workspace's plan have
@@ -92,7 +88,6 @@ func expectRef(tx *transaction, start run.Start) error {
 	return tx.Expect(`SELECT w.id `+refUnchanged, refArgs(start)...)
 }
 
-// sameRef reports whether the workflow of a run is unchanged.
 func sameRef(tx *transaction, start run.Start) (bool, error) {
 	if err := lockRef(tx, start); err != nil {
 		return false, err

@@ -104,14 +104,9 @@ func insertVersion(tx *transaction, workspaceID string, v workflow.Version) erro
 
 // Workflow implements workflow.Store.
 func (s Workflows) Workflow(ctx context.Context, workspaceID, id string) (*workflow.Workflow, error) {
-	var found *workflow.Workflow
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+workflowRows.columns("w.")+`, v.definition, v.level
-			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
-			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, `SELECT `+workflowRows.columns("w.")+`, v.definition, v.level
+		FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
+		WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
 }
 
 func scanWorkflow(r database.Row) (w workflow.Workflow, err error) {
@@ -131,90 +126,84 @@ func (s Workflows) UpdateWorkflow(ctx context.Context, change workflow.Change) (
 	if err != nil {
 		return false, err
 	}
-	updated := false
-	err = s.db.write(ctx, func(tx *transaction) error {
-		updated = false // the transaction may be retried
+	return transact(ctx, s.db, func(tx *transaction) (updated bool, err error) {
 		if err := tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: w.ID}); err != nil {
-			return err
+			return updated, err
 		}
 		if exist, err := lockConnections(tx, w.WorkspaceID, change.Connections); err != nil || !exist {
-			return err
+			return updated, err
 		}
 		if exist, err := lockAllFiles(tx, w.WorkspaceID, change.Files(), w.UpdatedAt); err != nil || !exist {
-			return err
+			return updated, err
 		}
 		n, err := tx.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,
 			source = $8, source_stale = $9, pinned = $10, pinned_files = $11
 			WHERE id = $12 AND workspace_id = $13 AND revision = $14 AND deleted_at IS NULL`, append(row, change.WasRevision)...)
 		if updated = n == 1; err != nil || !updated {
-			return err
+			return updated, err
 		}
 		if change.NewVersion != nil {
 			if err := insertVersion(tx, w.WorkspaceID, *change.NewVersion); err != nil {
-				return err
+				return updated, err
 			}
 			if err := updateConnectionUsers(tx, w); err != nil {
-				return err
+				return updated, err
 			}
 		}
 		if change.Repinned {
 			if err := replaceFiles(tx, w.WorkspaceID, file.HeldByPins(w.ID), w.Pinned.FileIDs(), w.UpdatedAt); err != nil {
-				return err
+				return updated, err
 			}
 		}
 		if change.Rewritten {
 			if err := tx.Do(`UPDATE workflow_versions SET source = $1 WHERE workflow_id = $2 AND version = $3`, w.Source, w.ID, w.Version); err != nil {
-				return err
+				return updated, err
 			}
 		}
 		if change.Armed != nil {
 			if err := updateTriggers(tx, w, *change.Armed); err != nil {
-				return err
+				return updated, err
 			}
 		}
 		tx.addEvents(change.Events...)
-		return insertAudit(tx, change.Entries...)
+		return updated, insertAudit(tx, change.Entries...)
 	})
-	return updated, err
 }
 
 // DeleteWorkflow implements workflow.Store. It only marks the workflow: reads of
 // runs and every write of the engine check the mark. PurgeDeleted deletes the
 // rows in small batches.
 func (s Workflows) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time.Time, entry audit.Entry) (bool, error) {
-	deleted := false
-	err := s.db.write(ctx, func(tx *transaction) error {
+	return transact(ctx, s.db, func(tx *transaction) (deleted bool, err error) {
 		if err := tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: w.ID}); err != nil {
-			return err
+			return deleted, err
 		}
 		n, err := tx.Exec(`UPDATE workflows SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND revision = $4 AND deleted_at IS NULL`,
 			at, w.ID, w.WorkspaceID, w.Revision)
 		if deleted = n == 1; err != nil || !deleted {
-			return err
+			return deleted, err
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if err := deleteTriggers(tx, w); err != nil {
-			return err
+			return deleted, err
 		}
 		if err := tx.Do(`DELETE FROM connection_users WHERE workflow_id = $1`, w.ID); err != nil {
-			return err
+			return deleted, err
 		}
 		if err := errors.Join(answerParents(tx, w.ID, at), cancelChildrenOf(tx, w.ID, at)); err != nil {
-			return err
+			return deleted, err
 		}
 		if err := tx.queue.Revoke(w.WorkspaceID, w.ID); err != nil {
-			return err
+			return deleted, err
 		}
 		tx.AfterCommit(func() { s.db.notify.WorkflowDeleted(w.ID) })
 		if err := deleteWebhooks(tx, w, at); err != nil {
-			return err
+			return deleted, err
 		}
-		return insertAudit(tx, entry)
+		return deleted, insertAudit(tx, entry)
 	})
-	return deleted, err
 }
 
-// deleteWebhooks deletes the webhooks bound to a workflow.
 func deleteWebhooks(tx *transaction, w workflow.Workflow, at time.Time) error {
 	if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
 		return err
@@ -233,26 +222,17 @@ func (s Workflows) Versions(ctx context.Context, workspaceID, id string, page pa
 	if n, err := strconv.Atoi(page.After); err == nil {
 		below = n
 	}
-	var versions []workflow.Version
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		versions, err = database.List(c, `SELECT `+versionRows.columns("v.")+` FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
-			WHERE v.workflow_id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL AND v.version < $3
-			ORDER BY v.version DESC LIMIT $4`, []any{id, workspaceID, below, page.Limit + 1}, versionRows.scan)
-		return err
-	})
+	versions, err := readList(ctx, s.db, `SELECT `+versionRows.columns("v.")+` FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+		WHERE v.workflow_id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL AND v.version < $3
+		ORDER BY v.version DESC LIMIT $4`, []any{id, workspaceID, below, page.Limit + 1}, versionRows.scan)
 	return paging.Cut(versions, page.Limit, func(v workflow.Version) string { return strconv.Itoa(v.Number) }), err
 }
 
 // Version implements workflow.Store.
 func (s Workflows) Version(ctx context.Context, workspaceID, id string, number int) (*workflow.Version, error) {
-	var found *workflow.Version
-	err := s.db.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+versionRows.columns("v.")+`, v.definition, v.source, v.level FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
-			WHERE v.workflow_id = $1 AND v.version = $2 AND w.workspace_id = $3 AND w.deleted_at IS NULL`,
-			[]any{id, number, workspaceID}, scanVersion)
-		return err
-	})
-	return found, err
+	return readOne(ctx, s.db, `SELECT `+versionRows.columns("v.")+`, v.definition, v.source, v.level FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+		WHERE v.workflow_id = $1 AND v.version = $2 AND w.workspace_id = $3 AND w.deleted_at IS NULL`,
+		[]any{id, number, workspaceID}, scanVersion)
 }
 
 func scanVersion(r database.Row) (v workflow.Version, err error) {

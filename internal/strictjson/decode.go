@@ -19,8 +19,9 @@ import (
 	"reflect"
 )
 
-// Limits on well-formed documents. They bound the time and memory that one
-// document costs, here and in code that processes it later.
+// Limits on well-formed documents. They bound the time and memory that one document costs, here and
+// in code that processes it later, because one node reads the documents of all workspaces. Without
+// maxDepth, code that follows the nesting could run out of stack.
 const (
 	maxDepth       = 64
 	maxKeys        = 10_000

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// field is a struct field with its JSON name.
 type field struct {
 	name  string
 	typ   reflect.Type

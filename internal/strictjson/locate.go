@@ -115,7 +115,6 @@ func (l *locator) assign(w *pointerNode, at Place) {
 	}
 }
 
-// next returns the position of the next value.
 func (l *locator) next() Place {
 	offset := int(l.decoder.InputOffset())
 	for offset < len(l.document) && bytes.IndexByte([]byte(" \t\r\n,:"), l.document[offset]) >= 0 {

@@ -24,7 +24,6 @@ type scanOptions struct {
 	body  bool // reject null for members whose fields are pointers
 }
 
-// frame is an open object or array.
 type frame struct {
 	object       *typeInfo // of the struct, nil for maps, arrays and free-form values
 	elem         *typeInfo // of the elements or map values, nil if free-form
@@ -218,7 +217,6 @@ func (s *scanner) close() bool {
 	return true
 }
 
-// skipSpace skips whitespace.
 func (s *scanner) skipSpace() {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {

@@ -13,7 +13,6 @@ type textForm struct {
 	nul     bool
 }
 
-// stringValue reads a string that is not a key.
 func (s *scanner) stringValue() bool {
 	start := s.pos
 	form, ok := s.quotedText(len(s.stack))
@@ -74,7 +73,6 @@ func skipPlain(data []byte, i int) int {
 	return i
 }
 
-// escape reads the escape sequence at the current position.
 func (s *scanner) escape(form *textForm) (problem string) {
 	if s.pos+1 >= len(s.data) {
 		s.pos = len(s.data)

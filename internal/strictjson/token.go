@@ -46,7 +46,6 @@ func (t jsonType) String() string {
 	return "null"
 }
 
-// typeOfFirstByte returns the type of a value that starts with c, 0 if none does.
 func typeOfFirstByte(c byte) jsonType {
 	switch c {
 	case '{':
@@ -65,7 +64,6 @@ func typeOfFirstByte(c byte) jsonType {
 	return 0
 }
 
-// literal reads true, false or null.
 func (s *scanner) literal() bool {
 	want := "null"
 	switch s.data[s.pos] {
@@ -85,7 +83,6 @@ func (s *scanner) literal() bool {
 	return s.unexpected(len(s.stack), "a value")
 }
 
-// numberValue reads a number and checks that p can hold it.
 func (s *scanner) numberValue(p *typeInfo) bool {
 	start := s.pos
 	form, problem := s.number()
@@ -139,7 +136,6 @@ func (s *scanner) integer(p *typeInfo, start int, form numberForm) bool {
 	return true
 }
 
-// numberForm describes the notation of a number.
 type numberForm struct {
 	digits   int // before the decimal point
 	fraction bool

@@ -12,7 +12,6 @@ func (p *parser) block(parent int) bool {
 	return p.inline(parent)
 }
 
-// entryAhead reports whether an entry of a sequence starts here.
 func (p *parser) entryAhead() bool { return p.at('-') && p.blankAt(p.pos+1) }
 
 // keyAhead reports whether a key starts here, with its colon on the same line.

@@ -69,7 +69,6 @@ func (p *parser) marker(text string) bool {
 	return p.pos == p.begin && end <= len(p.src) && string(p.src[p.pos:end]) == text && p.blankAt(end)
 }
 
-// ended reports whether the document ends here.
 func (p *parser) ended() bool {
 	return p.pos == len(p.src) || p.marker("---") || p.marker("...")
 }

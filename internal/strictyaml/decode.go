@@ -98,7 +98,6 @@ type parser struct {
 	replaceErr error
 }
 
-// frame is an open mapping or sequence.
 type frame struct {
 	entry  int
 	closer byte
@@ -164,7 +163,6 @@ func (p *parser) fail(kind strictjson.Kind, at int, message string) bool {
 	return false
 }
 
-// pointer returns the pointer to the current value.
 func (p *parser) pointer() string {
 	var members []string
 	for _, f := range p.stack {

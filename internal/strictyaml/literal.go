@@ -9,7 +9,6 @@ type header struct {
 	indent int  // indentation relative to the parent, 0 if not given
 }
 
-// literal reads a block scalar, which begins with | or >.
 func (p *parser) literal(parent int) bool {
 	at := p.pos
 	h, ok := p.header()
@@ -61,7 +60,6 @@ func appendBreaks(text []byte, n int) []byte {
 	return text
 }
 
-// header reads the header of a block scalar.
 func (p *parser) header() (h header, ok bool) {
 	h.folded = p.at('>')
 	for p.pos++; p.pos < len(p.src); p.pos++ {

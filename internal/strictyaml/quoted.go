@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// quoted reads a quoted scalar and folds its lines. A key must be on one line.
 func (p *parser) quoted(parent int, key bool) (text []byte, ok bool) {
 	opened, quote := p.pos, p.src[p.pos]
 	keep := 0 // blanks after this are dropped at the end of a line
@@ -70,7 +69,6 @@ func (p *parser) foldLine(parent, opened int) (breaks int, ok bool) {
 	}
 }
 
-// escapes has the escapes of a single character.
 var escapes = map[byte]string{
 	'a': "\a", 'b': "\b", 't': "\t", '\t': "\t", 'n': "\n", 'v': "\v", 'f': "\f", 'r': "\r", 'e': "\x1b",
 	' ': " ", '"': `"`, '/': "/", '\\': `\`, 'N': "\u0085", '_': "\u00a0", 'L': "\u2028", 'P': "\u2029",
@@ -108,7 +106,6 @@ func (p *parser) escape(text []byte, parent, opened int) ([]byte, bool) {
 	}
 }
 
-// codePoint reads the digits of an escape that starts at an offset.
 func (p *parser) codePoint(text []byte, at, digits int) ([]byte, bool) {
 	r, ok := p.hex(digits)
 	if !ok {

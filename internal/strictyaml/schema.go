@@ -81,7 +81,6 @@ func digits(text []byte) int {
 
 func consistsOf(text []byte, set string) bool { return len(bytes.Trim(text, set)) == 0 }
 
-// scalar writes the value of a plain scalar.
 func (p *parser) scalar(at int, text []byte) bool {
 	kind, word := resolve(text)
 	switch {

@@ -40,7 +40,6 @@ func Substitute(data []byte, replace Replace) ([]byte, error) {
 	return out, nil
 }
 
-// edit replaces the bytes of a value.
 type edit struct {
 	from, to int
 	text     string

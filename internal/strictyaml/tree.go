@@ -34,7 +34,6 @@ func (p *parser) value(at int) (index int, ok bool) {
 	return index, true
 }
 
-// open starts a mapping or a sequence at an offset.
 func (p *parser) open(at int, opener, closer byte) bool {
 	index, ok := p.value(at)
 	if !ok {
@@ -56,7 +55,6 @@ func (p *parser) close() bool {
 	return true
 }
 
-// member starts a member of the open mapping, with its key at an offset.
 func (p *parser) member(at int, key string) bool {
 	f := &p.stack[len(p.stack)-1]
 	switch {
@@ -103,7 +101,6 @@ func (f *frame) add(key string) bool {
 // endValue marks the current value of the innermost mapping or sequence complete.
 func (p *parser) endValue() { p.stack[len(p.stack)-1].inside = false }
 
-// text writes a string.
 func (p *parser) text(at int, text []byte) bool {
 	if _, ok := p.value(at); !ok {
 		return false
@@ -126,7 +123,6 @@ func (p *parser) null(at int) bool {
 	return true
 }
 
-// appendText appends a JSON string.
 func appendText[T string | []byte](out []byte, text T) []byte {
 	const hex = "0123456789abcdef"
 	out = append(out, '"')

@@ -91,12 +91,6 @@ func appToken(ctx context.Context, v Vault, app *connection.InstalledApp, hook s
 	return of + "." + base64.RawURLEncoding.EncodeToString(sum), err
 }
 
-// appURL returns what people enter at the service.
-func appURL(ctx context.Context, v Vault, base string, app *connection.InstalledApp, hook string) (string, error) {
-	token, err := appToken(ctx, v, app, hook)
-	return base + Path + token, err
-}
-
 // findApp returns the app whose URL has a token, and the hook of it; nil if there is none.
 func (c *Calls) findApp(ctx context.Context, token string) (*connection.InstalledApp, string, error) {
 	parts := strings.Split(token, ".")
@@ -166,12 +160,13 @@ func missingSecret(i *integration.Integration, h *integration.Hook) string {
 
 // appSetup returns the URL of an app, and where people enter it.
 func (s *Service) appSetup(ctx context.Context, app *connection.InstalledApp, about operation.Registration) (url, setup string, err error) {
-	if url, err = appURL(ctx, s.vault, s.base(), app, about.Hook.Name); err != nil {
+	token, err := appToken(ctx, s.vault, app, about.Hook.Name)
+	if err != nil {
 		return "", "", err
 	}
-	about.URL = url
+	about.URL = s.base() + Path + token
 	setup, err = about.SetupText(nil)
-	return url, setup, err
+	return about.URL, setup, err
 }
 
 // AppHook is a URL at which a service calls an app.

@@ -32,7 +32,6 @@ const (
 	firstHandout, lastHandout = time.Second, time.Minute
 )
 
-// appEvents are the sealed part of an AppCall.
 type appEvents struct {
 	Events  json.RawMessage `json:"events"`
 	Headers map[string]any  `json:"headers"`
@@ -156,7 +155,6 @@ func (c *Calls) handOut(ctx context.Context, of AppCall) error {
 	return errors.Join(failed...)
 }
 
-// handTo starts the runs of a callee.
 func (c *Calls) handTo(ctx context.Context, callee Callee, call operation.HookCall, events []any) (err error) {
 	_, call.Variables, err = c.connections.Verifying(ctx, callee.WorkspaceID, callee.Connection, integration.Template{})
 	if failure, ok := errors.AsType[*action.Failure](err); ok {

@@ -24,7 +24,8 @@ import (
 const (
 	// maxConcurrent limits the subscriptions that a node works on at a time.
 	maxConcurrent = 16
-	// claimDuration is how long a node owns a subscription, unless it dies.
+	// claimDuration is how long a node owns a subscription, unless it dies. It is longer than
+	// timeout, so that no other node sends the same requests meanwhile.
 	claimDuration = 2 * time.Minute
 	// timeout is that of all requests for a subscription together.
 	timeout = time.Minute
@@ -45,8 +46,7 @@ type Deps struct {
 	Programs    trigger.Programs
 	Triggers    trigger.Store
 	Values      trigger.Values
-	// Node is this node.
-	Node string
+	Node        string
 	// BaseURL returns the public URL of the installation.
 	BaseURL func() string
 	Log     *slog.Logger
@@ -108,7 +108,6 @@ func (r *Reconciler) claim(ctx context.Context, s Subscription, _ time.Time) err
 	return nil
 }
 
-// task is the work on one subscription.
 type task struct {
 	*Reconciler
 	Subscription
@@ -185,7 +184,6 @@ func (t *task) isOtherAccount() bool {
 	return was != "" && now != "" && was != now
 }
 
-// isDue reports whether the registration has to be renewed.
 func (t *task) isDue() bool {
 	return t.contents.ExpiresAt != nil && !clock.Now().Before(t.contents.renewAt())
 }

@@ -34,7 +34,6 @@ func (t *task) settings(ctx context.Context) (map[string]any, error) {
 	return operation.Settings(one, with), err
 }
 
-// compiled returns the compiled definition of a trigger.
 func (t *task) compiled(ctx context.Context, of trigger.Trigger) (*workflow.CompiledTrigger, error) {
 	compiled, err := trigger.Compiled(ctx, t.Triggers, t.Programs, of, clock.Now())
 	if err == nil && compiled == nil {
@@ -43,7 +42,6 @@ func (t *task) compiled(ctx context.Context, of trigger.Trigger) (*workflow.Comp
 	return compiled, err
 }
 
-// settingsOf returns the settings of a trigger.
 func settingsOf(ctx context.Context, values trigger.Values, of trigger.Trigger, compiled workflow.CompiledTrigger) (map[string]any, error) {
 	return compiled.Config.(*service.Config).Settings(ctx, values, of, compiled, &expr.Env{
 		Now: clock.Now(), Trigger: expr.Trigger{Type: compiled.Type, ID: of.ID}, Workflow: expr.Workflow{ID: of.WorkflowID, Version: of.Version},

@@ -73,7 +73,6 @@ func typeList() string {
 	return strings.Join(names, ", ")
 }
 
-// define returns a table with its first columns.
 func define(t Table, columns []NewColumn, key string) (Table, error) {
 	if err := checkName(t.Name); err != nil {
 		return t, err
@@ -130,7 +129,6 @@ func (t Table) Change(p Patch) (Change, error) {
 	return t.compare(next)
 }
 
-// patchColumn changes, adds or drops a column of the next table.
 func (t *Table) patchColumn(was Table, name string, p *ColumnPatch) error {
 	at, old := pointerTo("/columns", name), was.column(name)
 	switch {
@@ -185,7 +183,6 @@ func (c *Column) apply(p *ColumnPatch) {
 	}
 }
 
-// compare returns what has to be done to get from one table to the next.
 func (t Table) compare(next Table) (Change, error) {
 	change := Change{Table: next, was: t}
 	if len(next.Columns) == 0 {

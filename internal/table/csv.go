@@ -140,7 +140,6 @@ func csvRow(reader *csv.Reader, columns []Column, fields []string) (ImportRow, e
 	return row, nil
 }
 
-// fromCSV returns a field as JSON.
 func (c Column) fromCSV(field string) (json.RawMessage, error) {
 	switch {
 	case field == "" && (c.Type != Text || !c.Required):
@@ -228,7 +227,6 @@ func readable(text string) string {
 	return text
 }
 
-// messageOf returns the message of a fault.
 func messageOf(err error) string {
 	if f, ok := fault.As(err); ok {
 		return f.Message

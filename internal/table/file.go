@@ -36,7 +36,6 @@ func normalizeFile(raw json.RawMessage) (json.RawMessage, error) {
 	return strictjson.Encode(map[string]string{expr.FileKey: id})
 }
 
-// fileID returns the id of the file that a cell refers to.
 func fileID(cell json.RawMessage) string {
 	var reference struct {
 		ID string `json:"$file"`

@@ -20,7 +20,6 @@ const (
 	maxAlternatives = 100 // of in
 )
 
-// operators lists the operators of conditions.
 var operators = []string{"=", "!=", "<", "<=", ">", ">=", "in", "contains", "starts_with", "is_null"}
 
 // Filter is a compiled filter: it knows the columns of one table. The zero value

@@ -46,13 +46,14 @@ func (w Write) HasFilter() bool {
 	return false
 }
 
+// The bounds of an operation. The embedded database has one writer for all workspaces, so a
+// transaction should take no longer than about 150 ms (docs/decisions/0030).
 const (
 	// MaxSelected is how many rows an operation can change.
 	MaxSelected = 1000
-	// MaxExamined is how many rows an operation may read to find those that it
-	// changes. Other writes wait for it.
-	MaxExamined = 5_000
-	// MaxExaminedBytes is how many bytes those rows may have.
+	// MaxExamined is how many rows an operation may read to find those that it changes, and
+	// MaxExaminedBytes how many bytes they may have.
+	MaxExamined      = 5_000
 	MaxExaminedBytes = 2 << 20
 	// MaxWrites is how many rows and index entries an operation may write.
 	MaxWrites = 5_000

@@ -34,7 +34,6 @@ const (
 // Types lists the types of columns.
 func Types() []Type { return []Type{Text, Number, Boolean, Time, JSON, File} }
 
-// ordered reports whether values of the type can be compared.
 func (t Type) ordered() bool { return t != JSON && t != File }
 
 // Column is a column of a table. Its id never changes and is never used again, so a
@@ -152,7 +151,6 @@ type Scope struct {
 // Store persists tables. Each method is one transaction. Names are unique per
 // workspace.
 type Store interface {
-	// In returns the store as a part of a transaction.
 	In(tx txn.Tx) Store
 	Rows
 	InsertTable(ctx context.Context, t Table, atMost int, entry audit.Entry) (Outcome, error)
@@ -195,9 +193,9 @@ const (
 	MaxColumns = 50
 	// MaxKey is the maximum size of a value in the key column, in bytes.
 	MaxKey = 255
-	// MaxRewrite is how many rows a table may have for a change that has to look at
-	// each of them, divided by the number of new indexes, and MaxRewriteBytes how many
-	// bytes. The change is one transaction.
+	// MaxRewrite is how many rows a table may have for a change that has to look at each of them,
+	// divided by the number of new indexes, and MaxRewriteBytes how many bytes. The change is one
+	// transaction, for which others wait.
 	MaxRewrite      = 5_000
 	MaxRewriteBytes = 4 << 20
 )
@@ -207,7 +205,6 @@ var (
 	columnName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`)
 )
 
-// checkName checks the name of a table.
 func checkName(name string) error {
 	if !tableName.MatchString(name) {
 		return fault.Field("/name", "must start with a letter a-z and have at most 63 characters a-z, 0-9, _ and -")

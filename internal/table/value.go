@@ -138,7 +138,8 @@ func unquote(cell json.RawMessage) string {
 	return text
 }
 
-// maxSortKey is how many bytes of a value the index and the order of rows consider.
+// maxSortKey is how many bytes of a value the index and the order of rows consider, so that entries
+// of the index have a bounded size.
 const maxSortKey = 200
 
 // shorten returns the part of a sortable value that the index has.

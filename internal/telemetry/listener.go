@@ -13,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// maxScrapes is the maximum number of concurrent scrapes.
 const maxScrapes = 4
 
 // Options configure what the listener serves in addition to the metrics.

@@ -20,7 +20,6 @@ var reference = regexp.MustCompile(`\$\(inputs\.([a-z][a-z0-9_]*)\)`)
 
 // Filled is a template with the values of its inputs.
 type Filled struct {
-	// Workflow is the draft to create.
 	Workflow workflow.Import
 	text     *workflow.Text
 	places   map[string][]string

@@ -49,8 +49,7 @@ type Input struct {
 	Default json.RawMessage `json:"default"`
 	Example string          `json:"example"`
 	// Pattern is a regular expression that a string matches as a whole.
-	Pattern string `json:"pattern"`
-	// Options are the values of a choice.
+	Pattern string   `json:"pattern"`
 	Options []Option `json:"options"`
 	// Value is the type of an Account value that is no string: integer.
 	Value string `json:"value"`

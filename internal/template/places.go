@@ -55,14 +55,12 @@ type scan struct {
 	used     map[string]bool
 }
 
-// user is the step or the trigger around a value.
 type user struct {
 	operation, trigger string
 	connection         string // the input with its connection
 	with               map[string]any
 }
 
-// value looks into a value at a path.
 func (s scan) value(value any, path []string, within user) error {
 	switch v := value.(type) {
 	case string:

@@ -38,7 +38,6 @@ type Template struct {
 	places map[string][]string
 }
 
-// metadata is the first part of a file.
 type metadata struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`

@@ -69,7 +69,6 @@ func Clean(text string) string {
 	return printable(text[:min(len(text), 100)])
 }
 
-// printable replaces unprintable characters with question marks.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if Unprintable(r) {

@@ -37,7 +37,6 @@ func (r *Reply) Cookie(name, value string, life int) *Reply {
 	return r
 }
 
-// rejectOrigin rejects a request that another site made a browser send.
 func (s *Server) rejectOrigin(w http.ResponseWriter, r *http.Request, c *Caller) {
 	SetLimitHeaders(w.Header(), s.preauth.Peek(Network(s.clientAddress(r)), s.PreauthPerMinute, clock.Now()))
 	s.fail(w, c, fault.New(fault.CrossOrigin, "the request was sent by another site: cross-site requests are rejected"))

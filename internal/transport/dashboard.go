@@ -156,7 +156,6 @@ func hasBearer(r *http.Request) bool {
 	return strings.EqualFold(scheme, "Bearer")
 }
 
-// serve responds with a file.
 func (d *dashboard) serve(w http.ResponseWriter, r *http.Request, a *asset) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", dashboardPolicy)
@@ -176,7 +175,6 @@ func (d *dashboard) serve(w http.ResponseWriter, r *http.Request, a *asset) {
 	writeBytes(w, http.StatusOK, read())
 }
 
-// acceptsGzip reports whether an Accept-Encoding header allows gzip.
 func acceptsGzip(header string) bool {
 	for coding := range strings.SplitSeq(header, ",") {
 		name, weight, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")

@@ -20,7 +20,6 @@ const (
 	maxDrainsPerNetwork = 32
 )
 
-// drains counts the bodies that are being drained.
 type drains struct {
 	mu        sync.Mutex
 	total     int
@@ -65,7 +64,6 @@ func (s *Server) drain(body *bodyReader, r *http.Request) {
 	_, _ = io.CopyN(io.Discard, body.ReadCloser, drainBytes) // the response has been sent, whatever happens
 }
 
-// remains reports whether more of the body can be read.
 func (b *bodyReader) remains() bool { return b != nil && b.err == nil }
 
 // waitsForContinue reports whether the client sends its body only when asked to,

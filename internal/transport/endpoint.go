@@ -142,7 +142,6 @@ func (s *Server) commit(ctx context.Context, e *Endpoint, req *request, once *id
 	return replay(saved), nil
 }
 
-// replay turns a saved response into a reply.
 func replay(saved idempotency.Response) *Reply {
 	again := &Reply{Status: saved.Status, header: saved.Header, Raw: saved.Body}
 	return again.WithHeader("Content-Type", "application/json").WithHeader("Idempotent-Replayed", "true")

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// setCommonHeaders sets the headers that every response has.
 func (s *Server) setCommonHeaders(h http.Header, c *Caller) {
 	h.Set("X-Request-Id", c.RequestID)
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")

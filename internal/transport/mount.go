@@ -21,7 +21,6 @@ const (
 	sessionPrefix = "/ui"
 )
 
-// mountOf returns the mount of a path.
 func mountOf(path string) mount {
 	switch {
 	case strings.HasPrefix(path, keyPrefix):
@@ -33,7 +32,6 @@ func mountOf(path string) mount {
 	}
 }
 
-// prefixLocation rewrites the Location header to the mount of the caller.
 func (m mount) prefixLocation(r *Reply) *Reply {
 	if at := r.header["Location"]; m == mountSession && strings.HasPrefix(at, keyPrefix) {
 		return r.WithHeader("Location", sessionPrefix+at)
@@ -41,7 +39,6 @@ func (m mount) prefixLocation(r *Reply) *Reply {
 	return r
 }
 
-// actorLogKey returns the log key for the id of the actor.
 func (m mount) actorLogKey() string {
 	if m == mountSession {
 		return "user_id"

@@ -11,7 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// fail writes an error.
 func (s *Server) fail(w http.ResponseWriter, c *Caller, err error) {
 	f := s.problem(c, err)
 	if rec, ok := w.(*recorder); ok && rec.started() {

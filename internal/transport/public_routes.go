@@ -55,7 +55,6 @@ func (t *RouteTable) findPublic(path string) (*PublicRoute, string) {
 	return nil, ""
 }
 
-// servePublic serves a request to a public route.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, c *Caller, route *PublicRoute, token string) {
 	w.Header().Set("X-Robots-Tag", "noindex")
 	c.Network = Network(s.clientAddress(r))

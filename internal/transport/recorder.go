@@ -97,7 +97,6 @@ func (r *recorder) SetWriteDeadline(at time.Time) error {
 	return http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
 }
 
-// started reports whether the response has been started.
 func (r *recorder) started() bool {
 	status, _ := r.written()
 	return status != 0

@@ -66,7 +66,6 @@ type match struct {
 	allowed []string
 }
 
-// value returns the value of a path parameter.
 func (m match) value(name string) string {
 	return m.values[slices.Index(m.endpoint.parameters, name)]
 }

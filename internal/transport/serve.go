@@ -14,7 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// serve handles every request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r, body := trackBody(w, r)
 	out, c := &recorder{ResponseWriter: w, body: body}, &Caller{RequestID: uid.New(uid.Request)}

@@ -82,7 +82,7 @@ func New(services Services, options Options, routes *RouteTable) *Server {
 	s := &Server{
 		Options: options, services: services, routes: routes,
 		preauth: ratelimit.New(), perUser: ratelimit.New(), origins: http.NewCrossOriginProtection(),
-		bodies: newBodyBudget(options.BodyBytes), guard: newStallGuard(), drains: newDrains(), streams: newOpenStreams(),
+		bodies: newBodyBudget(options.BodyBytes), guard: &stallGuard{requests: map[*guardedRequest]struct{}{}}, drains: newDrains(), streams: newOpenStreams(),
 		unmatched: newRequestStats(), errors: newErrors(), dashboard: newDashboard(options.Dashboard, routes.public),
 	}
 	if s.Origin != "" {

@@ -108,7 +108,6 @@ func (e *EventStream) begin(ctx context.Context) bool {
 	return true
 }
 
-// interrupt aborts a write in progress.
 func (e *EventStream) interrupt() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -26,7 +26,6 @@ type stallGuard struct {
 	requests map[*guardedRequest]struct{}
 }
 
-// guardedRequest is a request in flight that can be abandoned.
 type guardedRequest struct {
 	out    *recorder
 	http   *http.Request
@@ -36,8 +35,6 @@ type guardedRequest struct {
 	// although it is about to end.
 	suspect bool
 }
-
-func newStallGuard() *stallGuard { return &stallGuard{requests: map[*guardedRequest]struct{}{}} }
 
 // add makes a request known until done is called.
 func (g *stallGuard) add(r *guardedRequest) (done func()) {

@@ -15,8 +15,7 @@ type Stats struct {
 	// the files of the dashboard as GET /, then requests that match no route.
 	Routes []RouteStats
 	// Errors counts responses by error code.
-	Errors map[string]int64
-	// Streams is the number of open streams.
+	Errors  map[string]int64
 	Streams int
 }
 
@@ -47,7 +46,6 @@ func (s *Server) Stats() Stats {
 	return stats
 }
 
-// requestStats counts the requests of one route.
 type requestStats struct {
 	classes   [6]atomic.Int64 // by the first digit of the status
 	durations *counter.Histogram
@@ -78,7 +76,6 @@ func (s *requestStats) stats(method, path string) RouteStats {
 	return stats
 }
 
-// recordRequest counts a request with its response.
 func (s *Server) recordRequest(out *recorder, c *Caller, took time.Duration) {
 	to := s.unmatched
 	if c.endpoint != nil {

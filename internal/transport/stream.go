@@ -14,11 +14,12 @@ import (
 const (
 	// heartbeat keeps proxies from closing an idle stream.
 	heartbeat = 15 * time.Second
-	// recheckInterval is how often the key or session of a stream is checked. A
-	// change by another process is noticed up to two seconds later.
+	// recheckInterval is how often the key or session of a stream is checked. A change by another
+	// process is noticed up to two seconds later, because credentials are cached that long:
+	// together less than the 5 seconds that are promised.
 	recheckInterval = 2500 * time.Millisecond
-	// A stream reads the store at most once per shortPause. It pauses restFactor
-	// times as long as the read took, but at most longPause.
+	// A stream reads the store at most once per shortPause. It pauses restFactor times as long as
+	// the read took, but at most longPause, so that slow reads do not keep the database busy.
 	shortPause = 100 * time.Millisecond
 	longPause  = 2 * time.Second
 	restFactor = 10
@@ -88,7 +89,6 @@ func (s *Server) authorize(ctx context.Context, r *http.Request, e *Endpoint, c 
 	return nil
 }
 
-// pump writes the events of a feed to a client.
 type pump struct {
 	out       *EventStream
 	feed      Feed
@@ -153,7 +153,6 @@ func (p *pump) wait(ctx context.Context, notBefore time.Time, checks <-chan time
 	}
 }
 
-// openStreams counts the open streams of workspaces.
 type openStreams struct {
 	mu    sync.Mutex
 	count map[string]int
@@ -171,7 +170,6 @@ func (o *openStreams) acquire(workspaceID string, atMost int) bool {
 	return true
 }
 
-// total returns the number of open streams of all workspaces.
 func (o *openStreams) total() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

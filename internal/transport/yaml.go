@@ -49,7 +49,6 @@ func (r *request) decodeYAML(into any) error {
 // locatable is a response that refers to positions in the request body.
 type locatable interface{ Locate(*strictyaml.Document) }
 
-// locate adds positions in a YAML body to a response that refers to it.
 func (r *request) locate(response *Reply) {
 	if response == nil || r.document == nil {
 		return

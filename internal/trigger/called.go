@@ -6,7 +6,8 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// DedupeWindow is how long a repeated call or event with the same key starts no run.
+// DedupeWindow is how long a repeated call or event with the same key starts no run, which is as
+// long as idempotency keys of the API count.
 const DedupeWindow = 24 * time.Hour
 
 // CodeSignatureRejected is the code of the note about a call that could not be verified.

@@ -36,7 +36,8 @@ const (
 	maxRequests = 20
 	// maxStoredPayload limits the payload of a stored call.
 	maxStoredPayload = 64 << 10
-	// maxPendingBytes limits the size of calls that wait to be written.
+	// maxPendingBytes limits the memory for calls that wait to be written. They are for people to
+	// look at, so those beyond it are dropped.
 	maxPendingBytes = 16 << 20
 )
 

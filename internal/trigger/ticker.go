@@ -29,7 +29,6 @@ const (
 // DueWork defines the work of a ticker: how to read due items and how to handle
 // one.
 type DueWork[T any] struct {
-	// Name is the type of the triggers.
 	Name string
 	// Clock returns the time that items are due by: clock.Now, or clock.Steady if they
 	// are due after a duration.

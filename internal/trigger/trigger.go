@@ -27,8 +27,7 @@ type Trigger struct {
 	WorkflowID  string
 	ID          string
 	// Type is the family of its type. What lists triggers to people sets the type itself.
-	Type string
-	// Version is the version of the workflow.
+	Type    string
 	Version int
 	// Active means that the workflow is active, so that the trigger can fire.
 	Active bool
@@ -88,9 +87,7 @@ type Move struct {
 // Store stores triggers. Each method is one transaction. A pointer result is nil
 // if there is no such row; a false result means that nothing was changed.
 type Store interface {
-	// In returns the store as a part of a transaction.
 	In(tx txn.Tx) Store
-	// Triggers lists the triggers of a workflow by id.
 	Triggers(ctx context.Context, workspaceID, workflowID string) ([]Trigger, error)
 	// TriggerByToken returns the webhook whose token has the hash.
 	TriggerByToken(ctx context.Context, hash []byte) (*Trigger, error)
@@ -192,7 +189,6 @@ func (s *Service) SampleOf(triggerType string) (json.RawMessage, error) {
 	return kind.Sample("", workflow.Trigger{Type: triggerType}, clock.Now())
 }
 
-// find returns a trigger of the current definition.
 func (s *Service) find(ctx context.Context, actor auth.Actor, workflowID, id string) (workflow.Trigger, error) {
 	w, err := s.workflows.Get(ctx, actor, workflowID)
 	if err != nil {

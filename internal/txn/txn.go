@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Limit is how long a transaction may take, without the time that the database
-// needs to make it durable.
+// Limit is how long a transaction may take, without the time that the database needs to make it
+// durable. The embedded database has one writer, so all tenants wait for as long.
 const Limit = 5 * time.Second
 
 // Tx is a write transaction in progress, which only the store can use. Services and stores

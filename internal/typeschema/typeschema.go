@@ -55,13 +55,11 @@ func (t Types) Document(id string, root reflect.Type) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// builder collects the definitions of structs.
 type builder struct {
 	types Types
 	defs  Node
 }
 
-// schema returns the schema of the values of a type.
 func (b *builder) schema(t reflect.Type) Node {
 	described, known := b.types[t]
 	switch {

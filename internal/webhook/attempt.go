@@ -20,12 +20,13 @@ const (
 	// depthHeader carries the number of ancestors of the run that an event is about.
 	// A receiver that starts a run because of the event passes it on.
 	depthHeader = "X-Service-Depth"
-	// requestTimeout limits how long an endpoint may take to respond.
+	// requestTimeout limits how long an endpoint may take to respond, because it holds one of the
+	// places for requests meanwhile.
 	requestTimeout = 15 * time.Second
 	// maxResponse is how many bytes of a response are stored.
 	maxResponse = 4 << 10
-	// A webhook whose attempts have all failed for disableAfter, and at least
-	// minFailures times, is disabled.
+	// A webhook whose attempts have all failed for disableAfter, and at least minFailures times, is
+	// disabled.
 	disableAfter = 5 * 24 * time.Hour
 	minFailures  = 20
 )

@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// outcome is a finished attempt.
 type outcome struct {
 	due Due
 	// report is nil if nothing was sent: the delivery must not be sent anymore or,
@@ -84,7 +83,6 @@ func (s *Sender) start(ctx context.Context, d Due, e *endpoint) {
 	})
 }
 
-// deliver makes one attempt and records its result.
 func (s *Sender) deliver(ctx context.Context, d Due) (*Report, error) {
 	delivery, err := s.outbox.OutgoingDelivery(ctx, d.WorkspaceID, d.DeliveryID)
 	if err != nil || delivery == nil {
@@ -117,7 +115,6 @@ func (s *Sender) record(ctx context.Context, report Report) {
 	}
 }
 
-// finished updates the bookkeeping after an attempt.
 func (s *Sender) finished(o outcome) {
 	now := clock.Steady()
 	e := s.endpoint(o.due.WebhookID)
@@ -142,7 +139,6 @@ func (s *Sender) finished(o outcome) {
 	}
 }
 
-// recordHealth updates the health of the endpoint and its host.
 func (s *Sender) recordHealth(e *endpoint, o outcome, now time.Time) {
 	ok, wasPaused := o.report.Status == Delivered, e.paused(now)
 	e.record(ok, o.report.Attempt.Duration, now)

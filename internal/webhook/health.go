@@ -24,7 +24,6 @@ type endpoint struct {
 	recordedAt  time.Time
 }
 
-// limit returns how many requests may be in flight.
 func (e *endpoint) limit() int {
 	if e.failures >= failuresToPause {
 		return inFlightPerProbe
@@ -32,7 +31,6 @@ func (e *endpoint) limit() int {
 	return inFlightPerEndpoint
 }
 
-// paused reports whether the endpoint must not be tried yet.
 func (e *endpoint) paused(now time.Time) bool { return now.Before(e.pausedUntil) }
 
 // record records an outcome. After failuresToPause consecutive failures the
@@ -60,7 +58,8 @@ func (e *endpoint) forgettable(now time.Time) bool {
 }
 
 const (
-	// A host whose success rate is below unhealthyBelow is throttled.
+	// A host whose success rate is below unhealthyBelow is throttled, so that many webhooks cannot
+	// be used to flood one that is failing.
 	unhealthyBelow = 0.9
 	// unhealthyRate is the number of requests per second it gets then.
 	unhealthyRate = 10

@@ -49,7 +49,6 @@ type Log interface {
 	// scanned per page is bounded, so a page can have fewer items than its limit, or
 	// none, and still be followed by another.
 	Deliveries(ctx context.Context, workspaceID, webhookID string, filter Filter, page paging.Request) (paging.Page[Delivery], error)
-	// Delivery returns a delivery of an existing webhook.
 	Delivery(ctx context.Context, workspaceID, id string) (*Detail, error)
 	// SendSamples writes test events for one webhook only. It returns false if there is
 	// no such webhook.

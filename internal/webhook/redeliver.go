@@ -79,7 +79,6 @@ func (s *Service) RedeliverRange(ctx context.Context, actor auth.Actor, webhookI
 	return r.count, more, err
 }
 
-// redelivery is a RedeliverRange in progress.
 type redelivery struct {
 	store   Store
 	webhook Webhook

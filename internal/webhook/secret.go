@@ -13,7 +13,8 @@ import (
 
 const (
 	hintLength = 4
-	// rotationOverlap is how long the previous secret stays valid after a rotation.
+	// rotationOverlap is how long the previous secret stays valid after a rotation, so that
+	// receivers need not be changed at the same moment.
 	rotationOverlap = 24 * time.Hour
 )
 

@@ -20,13 +20,14 @@ const (
 	inFlightPerEndpoint = 4
 	maxSlow             = maxInFlight / 2
 	slowAfter           = 2 * time.Second
-	// batch is the number of deliveries read at a time, maxPerEndpoint the number
-	// queued in memory for one endpoint, and maxQueued roughly the number queued for
-	// all.
+	// batch is the number of deliveries read at a time, maxPerEndpoint the number queued in memory
+	// for one endpoint, so that one with much to send does not hide the others, and maxQueued
+	// roughly the number queued for all.
 	batch          = 500
 	maxPerEndpoint = 100
 	maxQueued      = 10_000
-	// maxExcluded is the number of webhooks that a read can exclude.
+	// maxExcluded is the number of webhooks that a read can exclude: with more, the statement would
+	// be too deep for the database.
 	maxExcluded = 1_000
 	// pollInterval is how often the store is read even if nothing is expected,
 	// retryInterval how soon it is read again after an error.

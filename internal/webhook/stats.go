@@ -9,7 +9,6 @@ import (
 
 // Stats describes what the sender has done and is doing.
 type Stats struct {
-	// Attempts counts attempts by outcome.
 	Attempts map[string]int64
 	// Duration is the distribution of response times.
 	Duration counter.Snapshot
@@ -18,7 +17,6 @@ type Stats struct {
 	InFlight, Queued int
 }
 
-// counts holds the counters behind Stats.
 type counts struct {
 	attempts         *counter.Set
 	took             *counter.Histogram

@@ -51,7 +51,6 @@ func (w Webhook) Wants(e event.Event) bool {
 // Store stores webhooks. A method is one transaction; a pointer result is nil if
 // there is no such row.
 type Store interface {
-	// In returns the store as a part of a transaction.
 	In(tx txn.Tx) Store
 	// InsertWebhook returns TooMany or NoWorkflow if it rejects the webhook.
 	InsertWebhook(ctx context.Context, w Webhook, atMost int, entry audit.Entry) (Outcome, error)

@@ -24,7 +24,6 @@ const (
 	TimedOut = "approval_timed_out"
 )
 
-// approval sends notifications with the action notify.
 type approval struct{ notify action.Action }
 
 // Entry declares the action. It sends notifications with the action notify,
@@ -124,7 +123,6 @@ func (a approval) Run(ctx context.Context, req action.Request) (action.Result, e
 	return wait(req, length, left, every), nil
 }
 
-// timeOut returns the result of a step that was not answered in time.
 func timeOut(req action.Request) (action.Result, error) {
 	switch req.Input["on_timeout"] {
 	case "continue", "approve":

@@ -13,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
-// maxCached is the maximum number of cached results.
 const maxCached = 4096
 
 // retryAfter is when a client should save again if too many checks are waiting.
@@ -26,10 +25,6 @@ type checker struct {
 	runner Runner
 	mu     sync.Mutex
 	cache  map[[sha256.Size]byte]*sandbox.Failure
-}
-
-func newChecker(runner Runner) *checker {
-	return &checker{runner: runner, cache: map[[sha256.Size]byte]*sandbox.Failure{}}
 }
 
 func (c *checker) check(ctx context.Context, workspaceID string, with map[string]any) ([]action.Problem, error) {

@@ -5,6 +5,8 @@ package codejs
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -72,14 +74,14 @@ func Entry(runner Runner) action.Entry {
 	}
 	if runner != nil {
 		entry.Acquire = runner.Acquire
-		entry.Spec.SlowCheck = newChecker(runner).check
+		entry.Spec.SlowCheck = (&checker{runner: runner, cache: map[[sha256.Size]byte]*sandbox.Failure{}}).check
 	}
 	return entry
 }
 
 func run(ctx context.Context, runner Runner, req action.Request) (action.Result, error) {
 	code, _ := req.Input["code"].(string)
-	files := newScriptFiles(req.Files)
+	files := &scriptFiles{stored: req.Files, marker: rand.Text(), index: map[string]int{}}
 	input, err := files.encode(req.Input["input"])
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with/input: %s", err)}
@@ -99,7 +101,6 @@ func run(ctx context.Context, runner Runner, req action.Request) (action.Result,
 	return action.Result{Output: value}, nil
 }
 
-// timeLimit returns how long the script may run.
 func timeLimit(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -118,7 +119,6 @@ func writeLog(req action.Request, lines []sandbox.Line) {
 	}
 }
 
-// toFailure converts a failure of the sandbox to one of the step.
 func toFailure(f *sandbox.Failure) *action.Failure {
 	out := &action.Failure{Code: ScriptError, Message: formatFailure(f)}
 	switch f.Kind {
@@ -138,7 +138,6 @@ func toFailure(f *sandbox.Failure) *action.Failure {
 	return out
 }
 
-// formatFailure returns the message with its location in the code and the stack.
 func formatFailure(f *sandbox.Failure) string {
 	var text strings.Builder
 	text.WriteString(f.Message)

@@ -3,7 +3,6 @@ package codejs
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"io"
 	"strconv"
@@ -23,10 +22,6 @@ type scriptFiles struct {
 	marker string
 	files  []*expr.File
 	index  map[string]int // by id
-}
-
-func newScriptFiles(stored action.Files) *scriptFiles {
-	return &scriptFiles{stored: stored, marker: rand.Text(), index: map[string]int{}}
 }
 
 // encode returns an input as JSON, in which markers stand for the files.

@@ -31,10 +31,8 @@ func Entry() action.Entry {
 				Output: `{"greeting": "Hello", "tags": ["a", 1, null]}`,
 			}},
 		},
-		Action: action.Func(run),
+		Action: action.Func(func(_ context.Context, req action.Request) (action.Result, error) {
+			return action.Result{Output: req.Input["values"]}, nil
+		}),
 	}
-}
-
-func run(_ context.Context, req action.Request) (action.Result, error) {
-	return action.Result{Output: req.Input["values"]}, nil
 }

@@ -27,7 +27,6 @@ const (
 	maxMessageLength = 300 // characters of one message
 )
 
-// answer is the answer of a GraphQL service.
 type answer struct {
 	data       any
 	errors     []any

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// kind is the kind of an operation.
 type kind string
 
 // The kinds.
@@ -16,7 +15,6 @@ const (
 	subscription kind = "subscription"
 )
 
-// operation is an operation in a document.
 type operation struct {
 	kind kind
 	name string // "" for none
@@ -72,7 +70,6 @@ func (p *parser) fail(format string, args ...any) {
 
 func (p *parser) unexpected() { p.fail("unexpected %s", p.token) }
 
-// operation reads an operation with a keyword.
 func (p *parser) operation() operation {
 	out := operation{kind: kind(p.token.text)}
 	if p.advance(); p.token.kind == name {
@@ -120,7 +117,6 @@ func (p *parser) directives() {
 	}
 }
 
-// selections skips a selection set.
 func (p *parser) selections() {
 	if !p.token.is("{") {
 		p.unexpected()

@@ -105,7 +105,6 @@ func run(ctx context.Context, client transfer.Client, req action.Request) (actio
 	return action.Result{Output: got.output(in.returnErrors)}, nil
 }
 
-// compose builds the request from the input of the step.
 func compose(req action.Request) (egress.Request, error) {
 	url, _ := req.Input["url"].(string)
 	body := map[string]any{"query": req.Input["query"]}

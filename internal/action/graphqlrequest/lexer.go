@@ -37,7 +37,6 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// syntaxError is a problem in a document.
 type syntaxError struct {
 	line    int
 	message string
@@ -83,12 +82,9 @@ func (l *lexer) next() (token, error) {
 
 // advance skips bytes and counts the lines in them.
 func (l *lexer) advance(length int) {
-	l.line += countLines(l.rest[:length])
+	skipped := l.rest[:length]
+	l.line += strings.Count(skipped, "\n") + strings.Count(skipped, "\r") - strings.Count(skipped, "\r\n")
 	l.rest = l.rest[length:]
-}
-
-func countLines(s string) int {
-	return strings.Count(s, "\n") + strings.Count(s, "\r") - strings.Count(s, "\r\n")
 }
 
 // skipIgnored skips spaces, commas, comments and the byte order mark.

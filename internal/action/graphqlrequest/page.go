@@ -15,13 +15,11 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// pagination is the input paginate.
 type pagination struct {
 	rules    pages.Rules
 	variable string
 }
 
-// pageScope has the names that the expressions of paginate can use.
 var pageScope = expr.NewScope(map[string][]string{"data": nil, "extensions": nil, "headers": nil, "status": nil, "page": nil})
 
 // parsePagination returns a pagination, and the problems that the schema does not express.

@@ -14,7 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// compose builds the request from the input of the step.
 func compose(ctx context.Context, req action.Request) (egress.Request, error) {
 	in := req.Input
 	target, err := addQuery(in)
@@ -32,7 +31,6 @@ func compose(ctx context.Context, req action.Request) (egress.Request, error) {
 	return call, nil
 }
 
-// addQuery returns the URL with the fields of query added.
 func addQuery(in map[string]any) (string, error) {
 	text, _ := in["url"].(string)
 	added, err := parseFields("query", in["query"])

@@ -46,7 +46,6 @@ func readPage(ctx context.Context, client transfer.Client, req action.Request, p
 	return at.Continue(ctx, req, more, p.rules.Max, resp)
 }
 
-// compose builds the request for a page.
 func (p *pagination) compose(ctx context.Context, req action.Request, at *pages.Progress) (egress.Request, error) {
 	req.Input = maps.Clone(req.Input)
 	var err error

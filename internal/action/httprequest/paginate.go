@@ -21,7 +21,6 @@ const (
 	byNextURL style = "next_url" // a URL in the response
 )
 
-// pagination is the input paginate.
 type pagination struct {
 	style  style
 	rules  pages.Rules

@@ -17,7 +17,6 @@ type chunk struct {
 	items json.RawMessage
 }
 
-// hashLength is the length of an encoded hash in seen.
 const hashLength = 8
 
 func hashPosition(position []byte) string {
@@ -35,7 +34,6 @@ func decodeChunk(encoded []byte) chunk {
 	return chunk{seen, items}
 }
 
-// positions returns how many hashes the chunk has.
 func (c chunk) positions() int { return len(c.seen) / hashLength }
 
 // indexOf returns the index of a hash, or -1.
@@ -48,7 +46,6 @@ func (c chunk) indexOf(hash string) int {
 	return -1
 }
 
-// add appends the items of a page.
 func (c *chunk) add(list []any) error {
 	if len(list) == 0 {
 		return nil
@@ -61,7 +58,6 @@ func (c *chunk) add(list []any) error {
 	return nil
 }
 
-// joinItems joins JSON arrays to one.
 func joinItems(lists ...json.RawMessage) json.RawMessage {
 	joined := []byte("[")
 	for _, list := range lists {

@@ -18,7 +18,6 @@ type File struct {
 	Size int64  `json:"size"`
 }
 
-// file returns a reference to the file.
 func (f File) file() *expr.File {
 	return expr.NewFile(expr.File{ID: f.ID, Size: f.Size, Type: listfile.Type})
 }
@@ -41,7 +40,6 @@ func (l *List) spill(ctx context.Context, req action.Request) error {
 	return nil
 }
 
-// join writes all items to a list file.
 func (l *List) join(ctx context.Context, req action.Request) (*expr.File, error) {
 	return writeList(ctx, req, action.NewFile{Name: "items.ndjson", Type: listfile.Type, List: &expr.FileList{}}, func(w *listfile.Writer) error {
 		for _, p := range l.files {
@@ -100,7 +98,6 @@ func (l *List) writeItems(req action.Request, w *listfile.Writer) error {
 	return nil
 }
 
-// copy adds the items of the file to a list file.
 func (f File) copy(ctx context.Context, req action.Request, to *listfile.Writer) error {
 	from, err := req.Files.Open(ctx, f.file(), 0)
 	if err != nil {

@@ -42,7 +42,6 @@ const storedLimit = "Keys are stored unencrypted: secrets are rejected in the in
 // overLimit is an error code of the actions that store values.
 var overLimit = action.Code{Name: string(fault.PlanLimitExceeded), Meaning: "The keys of the workspace would exceed a limit of the plan. The step is retried, because keys expire and are deleted in the meantime."}
 
-// check checks the literal parts of an input.
 func check(with map[string]any) []action.Problem {
 	var problems []action.Problem
 	if name, ok := with["key"].(string); ok {

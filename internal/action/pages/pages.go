@@ -107,7 +107,6 @@ func Failure(message string) error {
 	return &action.Failure{Code: Failed, Message: message}
 }
 
-// expressionFailure returns the failure of an expression of paginate.
 func expressionFailure(name string, err error) error {
 	failure, ok := errors.AsType[*expr.Error](err)
 	if !ok {

@@ -120,7 +120,6 @@ func (in input) values() (values table.Values, files []string, err error) {
 	return values, files, nil
 }
 
-// selector returns which rows are meant.
 func (in input) selector() (s table.Selector, err error) {
 	s.ID, s.Limit = in.text("id"), in.number("limit", table.MaxSelected)
 	if s.Key, err = in.json("key"); err != nil {

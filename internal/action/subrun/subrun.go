@@ -24,7 +24,6 @@ const (
 	RunDeleted   = "run_deleted"
 )
 
-// maxWait is the maximum time the step waits.
 const maxWait = 366 * 24 * time.Hour
 
 // Child is a run to start.
@@ -144,7 +143,6 @@ func startFailure(err error) error {
 	}
 }
 
-// outcome converts the result of the run to that of the step.
 func outcome(answer map[string]any) (action.Result, error) {
 	id, status := answer["run_id"], answer["status"]
 	failed := func(code, format string, args ...any) (action.Result, error) {

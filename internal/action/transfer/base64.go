@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// lineLength is the length of a line of base64 in e-mail, which has the given number of bytes.
+// lineLength is the longest line of base64 that RFC 2045 allows, and lineBytes how many bytes it
+// has.
 const (
 	lineLength = 76
 	lineBytes  = lineLength / 4 * 3

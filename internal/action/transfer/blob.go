@@ -120,7 +120,6 @@ func (x *blobReader) read() error {
 	}
 }
 
-// copy adds bytes to the copy.
 func (x *blobReader) copy(p ...byte) error {
 	if int64(x.rest.Len()+len(p)) > x.limit {
 		return &egress.Error{Code: egress.ResponseTooLarge, Message: fmt.Sprintf("the response is longer than %d bytes, without the files in it", x.limit)}
@@ -158,7 +157,6 @@ func (x *blobReader) text() error {
 	return nil
 }
 
-// isSelected reports whether a path leads to the present value.
 func (x *blobReader) isSelected() bool {
 	return slices.ContainsFunc(x.paths, func(p jsonpath.Path) bool { return slices.Equal(p, x.steps) })
 }
@@ -243,7 +241,6 @@ func (r *textReader) escaped() (byte, error) {
 	return byte(code), nil
 }
 
-// unexpectedEnd returns the error of a response that ends too early.
 func unexpectedEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return invalid("it ends in the middle")

@@ -147,7 +147,6 @@ func (r *bodyReader) current() (io.Reader, error) {
 	return r.from, err
 }
 
-// next moves to the next segment.
 func (r *bodyReader) next() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

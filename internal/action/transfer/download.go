@@ -145,7 +145,6 @@ func resumeTag(call egress.Request, stream *egress.Stream) string {
 	return tag
 }
 
-// resume requests the rest of a response.
 func (c *copier) resume(ctx context.Context, tag string) (*egress.Stream, error) {
 	timer := time.NewTimer(resumePause)
 	defer timer.Stop()

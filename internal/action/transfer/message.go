@@ -186,7 +186,6 @@ type part struct {
 	body   Body
 }
 
-// content returns the entity that is the content of the message.
 func (m *Message) content() Body {
 	var texts []part
 	if m.Text != "" || m.HTML == "" {
@@ -247,8 +246,8 @@ func (m *Message) multipart(subtype string, parts []part) part {
 }
 
 const (
-	// foldedLine is how long a header line should be at most, and longestLine how long it
-	// may be.
+	// foldedLine is how long a header line should be at most according to RFC 5322, and longestLine
+	// how long it may be.
 	foldedLine  = 78
 	longestLine = 998
 )

@@ -76,7 +76,6 @@ func parsePart(name string, item any) (Part, error) {
 
 var errPart = errors.New("must be a string, a number, a boolean, a file, or an object with value or file, and with filename or type")
 
-// describe reads a part that is given as an object.
 func (p *Part) describe(given map[string]any) error {
 	for member, value := range given {
 		var ok bool

@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// maxWait is the longest wait.
 const maxWait = 366 * 24 * time.Hour
 
 // Entry declares the action.

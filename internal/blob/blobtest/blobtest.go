@@ -67,7 +67,6 @@ func put(t *testing.T, s blob.Store, content []byte) blob.ID {
 	return id
 }
 
-// begin begins an upload and writes content.
 func begin(t *testing.T, s blob.Store, id blob.ID, content []byte) blob.Upload {
 	t.Helper()
 	u, err := s.Begin(t.Context(), id)

@@ -24,7 +24,6 @@ func (s *Store) List(ctx context.Context, page paging.Request) (paging.Page[blob
 	return paging.Cut(found, limit, func(i blob.Info) string { return string(i.ID) }), nil
 }
 
-// list returns up to limit blobs after an id.
 func (s *Store) list(ctx context.Context, after string, limit int) (found []blob.Info, err error) {
 	shards, err := os.ReadDir(s.root) // sorted by name
 	if err != nil {

@@ -29,9 +29,10 @@ import (
 )
 
 const (
-	// MaxPlainSize is the maximum size of a blob before it is sealed.
+	// MaxPlainSize is the maximum size of a blob before it is sealed. It is lower than in a bucket
+	// because every byte also goes through the write-ahead log and to replicas.
 	MaxPlainSize = 1 << 30
-	// MaxSize is the maximum size of a blob.
+	// MaxSize leaves room for the header and the tags of a blob of that size.
 	MaxSize = MaxPlainSize + 1<<20
 
 	chunkSize = 256 << 10
@@ -171,7 +172,6 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (removed int, err e
 	}
 }
 
-// query reads rows.
 func query[T any](ctx context.Context, pool *pgxpool.Pool, each pgx.RowToFunc[T], text string, args ...any) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -131,7 +131,6 @@ func (s *Store) Open(ctx context.Context, id blob.ID, offset, length int64) (io.
 	return r, nil
 }
 
-// head checks that an object exists.
 func (s *Store) head(ctx context.Context, key *string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timings.Request)
 	defer cancel()

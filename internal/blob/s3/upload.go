@@ -57,7 +57,6 @@ func (u *upload) Write(p []byte) (written int, err error) {
 
 func (u *upload) usable() error { return blob.Usable(u.ctx, u.done, u.err) }
 
-// flush uploads a part.
 func (u *upload) flush() error {
 	ctx, cancel := context.WithTimeout(u.ctx, u.store.timings.Request)
 	defer cancel()

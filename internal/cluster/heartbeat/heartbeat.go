@@ -181,8 +181,9 @@ func (k *Keeper) Stats() Stats {
 	return k.stats
 }
 
-// interval is the time between heartbeats. margin is how long before its expiry a node
-// stops trusting that it owns its runs.
+// interval is the time between heartbeats: one may be lost without the node losing its runs. margin
+// is how long before its expiry a node stops trusting that it owns its runs, so that it has aborted
+// them before another node takes them over.
 func (k *Keeper) interval() time.Duration { return k.ttl * 3 / 10 }
 func (k *Keeper) margin() time.Duration   { return k.ttl * 3 / 10 }
 

@@ -137,7 +137,6 @@ func (k *Keeper) watchExpired(ctx context.Context) {
 	}
 }
 
-// recover takes over the runs of expired nodes.
 func (k *Keeper) recover(ctx context.Context) {
 	expired, err := withTimeout(ctx, k.registry.Expired)
 	if err != nil {
@@ -147,7 +146,6 @@ func (k *Keeper) recover(ctx context.Context) {
 	k.takeOver(ctx, expired)
 }
 
-// takeOver takes over the runs of expired nodes and removes the nodes.
 func (k *Keeper) takeOver(ctx context.Context, expired []string) {
 	for _, id := range expired {
 		k.terminateSessions(ctx, id)
@@ -199,8 +197,8 @@ func (k *Keeper) takeRuns(ctx context.Context, id string, died bool) (int, error
 }
 
 const (
-	// maintenanceLease names the lease of the leader in the database. Nodes of all
-	// versions must agree on it.
+	// maintenanceLease names the lease of the leader in the database. It must never change: nodes
+	// of two releases would both lead.
 	maintenanceLease = "tend"
 	// maintenanceInterval is the time between maintenance rounds.
 	maintenanceInterval = 10 * time.Second

@@ -74,9 +74,7 @@ type Notifier struct {
 
 // Config configures a notifier.
 type Config struct {
-	// Node is the id of this node.
 	Node string
-	// Pool has the connections for sending.
 	Pool *pgxpool.Pool
 	// Listen is the connection for listening, which must be direct. It is nil if this
 	// node cannot listen.
@@ -173,7 +171,6 @@ func (n *Notifier) sendLoop(ctx context.Context) {
 	}
 }
 
-// sendLast sends what is still pending at shutdown.
 func (n *Notifier) sendLast(ctx context.Context) {
 	n.mu.Lock()
 	pending := len(n.pending) > 0
@@ -266,7 +263,6 @@ func (n *Notifier) listenOnce(ctx context.Context) error {
 	}
 }
 
-// ping checks that a connection is alive.
 func (n *Notifier) ping(ctx context.Context, conn *pgx.Conn) error {
 	timeoutCtx, cancel := context.WithTimeout(ctx, n.Timeout)
 	defer cancel()

@@ -24,7 +24,6 @@ func queueName(level int) string {
 	return fmt.Sprintf("runs_%d", level)
 }
 
-// queues returns the queues that a node fetches from.
 func queues(known int) map[string]river.QueueConfig {
 	all := map[string]river.QueueConfig{}
 	for level := release.First - 1; level <= known; level++ {
@@ -55,7 +54,9 @@ func (d *Dispatcher) EnqueueJobs(ctx context.Context, conn database.Conn, runs [
 	return err
 }
 
-// fetchTimeout is how long a fetched job counts as being worked on.
+// fetchTimeout is how long a fetched job counts as being worked on. It is longer than jobTime,
+// after which its node gives up, so that no job is enqueued again while a node may still claim the
+// run.
 const fetchTimeout = 15 * time.Second
 
 // HasJob reports which of the given runs have a job that is due about now.

@@ -60,8 +60,7 @@ type Config struct {
 	// HoldsLease reports whether the node owns the runs that it claims. If its last
 	// heartbeat is too old, other nodes may take them over.
 	HoldsLease func() bool
-	// Pool has the connections for River.
-	Pool *pgxpool.Pool
+	Pool       *pgxpool.Pool
 	// PollOnly is set if the pool does not support LISTEN.
 	PollOnly bool
 	Log      *slog.Logger
@@ -91,7 +90,6 @@ type Dispatcher struct {
 	workspaceSlotFreed chan struct{} // freedWorkspaces is not empty
 }
 
-// reservation is a slot that is reserved for a run.
 type reservation struct {
 	until    time.Time
 	isolated bool

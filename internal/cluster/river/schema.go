@@ -11,8 +11,7 @@ import (
 
 const (
 	// Schema is the schema of River's tables.
-	Schema = "stepmill_river"
-	// jobTable is the table of jobs.
+	Schema   = "stepmill_river"
 	jobTable = Schema + ".river_job"
 )
 

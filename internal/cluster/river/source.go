@@ -12,7 +12,6 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// reservationTime is the time after which an unused reservation expires.
 const reservationTime = 15 * time.Second
 
 // Wake queues a run that this node owns, or sets a local timer for it.
@@ -48,7 +47,6 @@ func (d *Dispatcher) Resume(w run.Wake) {
 	d.queue(w)
 }
 
-// queue queues a run for Next.
 func (d *Dispatcher) queue(w run.Wake) {
 	if w.Isolated() {
 		d.isolated++
@@ -91,7 +89,6 @@ func (d *Dispatcher) Done(w run.Wake) {
 	pubsub.Signal(d.capacityFreed)
 }
 
-// used returns the number of slots of this node that are used or reserved.
 func (d *Dispatcher) used() int { return d.inFlight + len(d.ready) + len(d.reserved) }
 
 // isolatedRuns returns how many of these slots are for isolated runs.

@@ -42,7 +42,6 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return err
 }
 
-// requeue requeues the runs that are queued or have a timer here.
 func (d *Dispatcher) requeue(ctx context.Context) {
 	d.mu.Lock()
 	waiting := slices.Concat(d.ready, d.timers.list)
@@ -67,7 +66,6 @@ func (d *Dispatcher) startClient(ctx, client context.Context) error {
 	}
 }
 
-// runTimers claims runs when their timers fire.
 func (d *Dispatcher) runTimers(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -156,7 +154,6 @@ func (d *Dispatcher) AdmitThrottled(ctx context.Context) error {
 	}
 }
 
-// lastAdmission limits the last admission during a shutdown.
 const lastAdmission = 2 * time.Second
 
 func (d *Dispatcher) admitThrottled(ctx context.Context) {

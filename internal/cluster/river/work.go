@@ -26,7 +26,6 @@ type wakeUp struct {
 // Kind implements river.JobArgs.
 func (wakeUp) Kind() string { return "wake_up" }
 
-// worker claims the runs of jobs.
 type worker struct {
 	river.WorkerDefaults[wakeUp]
 	dispatcher *Dispatcher
@@ -86,7 +85,6 @@ func (d *Dispatcher) claim(ctx context.Context, wake run.Wake, complete func(con
 	return nil
 }
 
-// waitForCapacity waits for a free slot and reserves it for a run.
 func (d *Dispatcher) waitForCapacity(ctx context.Context, runID string, isolated bool) bool {
 	timer := time.NewTimer(capacityWait)
 	defer timer.Stop()

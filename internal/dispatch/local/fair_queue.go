@@ -21,13 +21,11 @@ type fairQueue struct {
 	inFlight   map[string]int // number of runs by subqueue
 }
 
-// subqueue holds the runs of one workspace.
 type subqueue struct {
 	runs []queued
 	head int
 }
 
-// queued is a run and the time at which it was queued.
 type queued struct {
 	runID string
 	since time.Time
@@ -36,11 +34,6 @@ type queued struct {
 // isolatedQueue is the subqueue of all runs that are executed in isolation.
 const isolatedQueue = "isolated"
 
-func newFairQueue(share int) fairQueue {
-	return fairQueue{share: share, subqueues: map[string]*subqueue{}, wakes: map[string]run.Wake{}, inFlight: map[string]int{}}
-}
-
-// subqueueOf returns the name of the subqueue for a run.
 func subqueueOf(w run.Wake) string {
 	if w.Isolated() {
 		return isolatedQueue
@@ -119,7 +112,6 @@ func (f *fairQueue) remove(w run.Wake) {
 	f.length--
 }
 
-// done counts a run as no longer in flight.
 func (f *fairQueue) done(w run.Wake) {
 	name := subqueueOf(w)
 	if f.inFlight[name]--; f.inFlight[name] <= 0 {
@@ -127,7 +119,6 @@ func (f *fairQueue) done(w run.Wake) {
 	}
 }
 
-// queued returns the length of a subqueue.
 func (f *fairQueue) queued(name string) int {
 	l := f.subqueues[name]
 	if l == nil {

@@ -61,7 +61,9 @@ type Dispatcher struct {
 // same time as it has slots.
 func New(store Store, node string, slots int, log *slog.Logger) *Dispatcher {
 	return &Dispatcher{
-		store: store, node: node, slots: slots, log: log, queue: newFairQueue(slots), reserved: newReservations(), skipped: map[string]bool{},
+		store: store, node: node, slots: slots, log: log, skipped: map[string]bool{},
+		queue:      fairQueue{share: slots, subqueues: map[string]*subqueue{}, wakes: map[string]run.Wake{}, inFlight: map[string]int{}},
+		reserved:   reservations{runs: map[string]reservation{}, byWorkspace: map[string]int{}},
 		pollSooner: make(chan struct{}, 1), ready: make(chan struct{}, 1),
 	}
 }
@@ -159,7 +161,6 @@ func (d *Dispatcher) isLow() bool {
 	return length < refillBelow
 }
 
-// hasEnough reports whether a workspace has enough runs queued.
 func (d *Dispatcher) hasEnough(name string) bool {
 	return name != isolatedQueue && d.queue.queued(name) >= refillBelow
 }

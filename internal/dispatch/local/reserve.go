@@ -6,7 +6,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// reservationTime is the time after which an unused reservation expires.
 const reservationTime = 10 * time.Second
 
 // reservations are slots in the queue for runs that are about to start.
@@ -18,10 +17,6 @@ type reservations struct {
 type reservation struct {
 	workspaceID string
 	until       time.Time
-}
-
-func newReservations() reservations {
-	return reservations{runs: map[string]reservation{}, byWorkspace: map[string]int{}}
 }
 
 func (r *reservations) add(workspaceID, runID string, until time.Time) {

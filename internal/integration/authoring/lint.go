@@ -60,7 +60,6 @@ func (s *source) lintIcon() integration.Errors {
 	return integration.CheckIcon(text).In(s.shown(integration.IconFile))
 }
 
-// problemAt returns a problem of the manifest, at the key of a member.
 func (s *source) problemAt(pointer, format string, args ...any) *integration.Error {
 	out := &integration.Error{File: s.shown(s.manifest), Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 	if text, err := fs.ReadFile(s.files, s.manifest); err == nil {

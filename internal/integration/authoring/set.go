@@ -31,7 +31,6 @@ type Set struct {
 	nearby map[string]*source
 }
 
-// source has the files of an integration.
 type source struct {
 	// dir is the folder, and path how it is shown; both are "" for files that are part of
 	// the product.
@@ -108,7 +107,6 @@ func newSet() (*Set, error) {
 	return &Set{builtin: builtin, nearby: map[string]*source{}}, nil
 }
 
-// find returns the integrations at a path.
 func find(path string) ([]*source, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -160,7 +158,6 @@ func open(path, manifest string) (*source, error) {
 	return out, nil
 }
 
-// shown returns a file of the integration as it is shown.
 func (s *source) shown(file string) string { return filepath.Join(s.path, file) }
 
 // lint returns the integration unless its manifest is not valid, and its problems.

@@ -91,7 +91,6 @@ func (s *Set) test(ctx context.Context, one *source, filter string, out *Report)
 	return names, ctx.Err()
 }
 
-// matches reports whether a filter selects a test.
 func matches(filter, id, of, test string) bool {
 	name, part, _ := strings.Cut(filter, "/")
 	return filter == "" || (name == of || name == id+"."+of) && strings.Contains(test, part)

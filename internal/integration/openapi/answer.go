@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// addAnswer says how the body of the answer is read.
 func (b *builder) addAnswer() {
 	if b.operation.Method == http.MethodHead {
 		b.response = integration.ResponseNone
@@ -60,7 +59,6 @@ func (b *builder) isJSONAnswer(media *node) bool {
 	return err == nil && len(s.types) > 0 && s.inputType() != "string"
 }
 
-// answerContent returns the content of the answer if all went well.
 func (b *builder) answerContent() []*node {
 	var best *node
 	for _, one := range b.operation.at.get("responses").members() {

@@ -89,7 +89,6 @@ func withoutCredential() object {
 	}
 }
 
-// addAuth adds the entries for a set of schemes.
 func (c *converter) addAuth(r requirement, used names) {
 	first := r.schemes[0]
 	if first.kind == "oauth2" {
@@ -159,7 +158,6 @@ func (c *converter) applied(schemes []*scheme) (fields, apply object) {
 // maxAllScopes is the most scopes that are asked for if no operation requires any.
 const maxAllScopes = 10
 
-// addOAuth adds an entry for each flow that connections have.
 func (c *converter) addOAuth(r requirement, used names) {
 	s := r.schemes[0]
 	for _, name := range []string{"authorizationCode", "clientCredentials"} {
@@ -193,7 +191,6 @@ func (c *converter) addOAuth(r requirement, used names) {
 	}
 }
 
-// scopes returns the scopes that the operations require.
 func (c *converter) scopes(r requirement, flow *node) []string {
 	var known []string
 	for _, scope := range flow.get("scopes").members() {

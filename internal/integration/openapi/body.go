@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// isJSON reports whether a media type is JSON.
 func isJSON(media string) bool {
 	base := baseType(media)
 	return base == "application/json" || base == "text/json" || strings.HasPrefix(base, "application/") && strings.HasSuffix(base, "+json")
@@ -49,7 +48,6 @@ func bodyRank(media string) int {
 	return 5
 }
 
-// addBody adds the body of the request.
 func (b *builder) addBody() error {
 	body := b.document.resolve(b.operation.at.get("requestBody"))
 	content := slices.Clone(firstOf(body.get("content").members()))
@@ -139,14 +137,10 @@ func (b *builder) addObjectBody(how, kind string, media *node, required bool) er
 	return nil
 }
 
-// addMember adds the input for a member of the body.
 func (b *builder) addMember(members *object, m schemaMember, how string, media *node, of *schema) error {
 	in, s, err := b.converter.input(m.schemas, 0, how == "multipart")
-	if err != nil {
+	if err != nil || s.readOnly {
 		return err
-	}
-	if s.readOnly {
-		return nil
 	}
 	in.Required = of.required[m.name]
 	if value := s.constant; value != nil && in.Required && value.kind < kindList && value.kind != kindNull && in.Enum != nil {
@@ -159,7 +153,6 @@ func (b *builder) addMember(members *object, m schemaMember, how string, media *
 	return nil
 }
 
-// field returns the expression for a member of a body.
 func field(input string, in integration.Input, how string, encoding *node) string {
 	switch how {
 	case "form":
@@ -180,7 +173,6 @@ func field(input string, in integration.Input, how string, encoding *node) strin
 	return input
 }
 
-// addWholeBody adds a body that is one value.
 func (b *builder) addWholeBody(how string, media *node, s *schema, required bool) error {
 	schemaAt := media.get("schema")
 	in := integration.Input{Type: "any"}

@@ -11,14 +11,13 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// maxSteps bounds the time that one document costs: it is the number of parts of schemas
-// that are read for all operations together.
+// maxSteps bounds the time that one document costs: it is the number of parts of schemas that are
+// read for all operations together. Operations can share schemas and references can nest, so that
+// without it a document of one MiB could take hours.
 const maxSteps = 1_000_000
 
-// maxNotes is the most notes of a manifest.
 const maxNotes = 300
 
-// maxAuth is the most ways to authenticate.
 const maxAuth = 10
 
 var (
@@ -47,7 +46,6 @@ type converter struct {
 	size        int // of the operations, as JSON
 }
 
-// converted is an operation of the manifest.
 type converted struct {
 	Operation
 	manifest object
@@ -60,7 +58,6 @@ type note struct {
 	message string
 }
 
-// note notes what the manifest does with a part of the document.
 func (c *converter) note(at *node, message string) {
 	n := note{at, message}
 	if c.noted == nil {
@@ -118,7 +115,6 @@ func (c *converter) identify() error {
 	return nil
 }
 
-// convert converts the operations and what they share.
 func (c *converter) convert(chosen []Operation) error {
 	if err := c.setBase(); err != nil {
 		return err
@@ -150,7 +146,6 @@ func (c *converter) convert(chosen []Operation) error {
 // shorter that a manifest could have them.
 const maxOperations = 2 << 20
 
-// addOperation converts an operation, or notes why it is left out.
 func (c *converter) addOperation(o Operation, of int) error {
 	text, err := c.operation(o)
 	var left leftOut

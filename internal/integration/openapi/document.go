@@ -84,7 +84,6 @@ func (d *Document) decode() error {
 	return err
 }
 
-// errorf returns an error about a value.
 func (d *Document) errorf(at *node, format string, args ...any) integration.Errors {
 	places := d.places([]string{at.pointer()})
 	return integration.Errors{{Line: places[0].Line, Column: places[0].Column, Pointer: shownPointer(at.pointer()), Message: fmt.Sprintf(format, args...)}}
@@ -130,7 +129,6 @@ func dataMember(n *node) bool {
 	return strings.HasPrefix(n.name, "x-") && n.parent.name != "properties"
 }
 
-// checkReferences checks that every reference leads to a value of the document.
 func (d *Document) checkReferences() error {
 	var found []note
 	var walk func(n *node)
@@ -200,7 +198,6 @@ func (d *Document) find(pointer string) *node {
 	return n
 }
 
-// at returns the member or element with a name.
 func (n *node) at(name string) *node {
 	if n.kind != kindList {
 		return n.get(name)

@@ -66,7 +66,6 @@ func (s *schema) isFile() bool {
 	return isBytes && (len(s.types) == 0 || slices.Equal(s.types, []string{"string"}))
 }
 
-// inputType returns the type of the input for a value.
 func (s *schema) inputType() string {
 	types := slices.Clone(s.types)
 	slices.Sort(types)

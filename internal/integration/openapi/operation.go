@@ -11,7 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// builder makes an operation of a manifest.
 type builder struct {
 	*converter
 	operation Operation
@@ -109,7 +108,6 @@ func (b *builder) manifest() object {
 	return out
 }
 
-// rank orders inputs in forms.
 func rank(in integration.Input) int {
 	switch {
 	case in.Required:
@@ -187,7 +185,7 @@ func (b *builder) pathParameter(name string, parameters []parameter) (string, er
 		return "${{ toJSON(" + input + ") }}", nil
 	case p.style == "label" && !isList:
 		return ".${{ " + input + " }}", nil
-	case p.style == "matrix" && !isList && isSafeInPath(name):
+	case p.style == "matrix" && !isList && pathText.MatchString(name):
 		return ";" + name + "=${{ " + input + " }}", nil
 	case p.style == "label" || p.style == "matrix":
 		return "", leftOut{p.at, "a path cannot have a list or an object in the style " + p.style}
@@ -198,5 +196,3 @@ func (b *builder) pathParameter(name string, parameters []parameter) (string, er
 	}
 	return "${{ " + input + " }}", nil
 }
-
-func isSafeInPath(text string) bool { return pathText.MatchString(text) }

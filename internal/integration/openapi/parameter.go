@@ -10,7 +10,6 @@ import (
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-// parameter is a parameter of an operation.
 type parameter struct {
 	at       *node
 	name     string
@@ -79,7 +78,6 @@ func (p parameter) input(b *builder) (integration.Input, error) {
 	return in, nil
 }
 
-// addParameter adds a parameter of the query or a header.
 func (b *builder) addParameter(p parameter) error {
 	switch {
 	case p.in == "path":

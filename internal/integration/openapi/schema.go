@@ -61,7 +61,6 @@ type schemaMember struct {
 	schemas []*node
 }
 
-// readSchema reads the schemas of a value.
 func (c *converter) readSchema(of []*node) (*schema, error) {
 	s := newSchema(c.document.later)
 	for _, n := range of {
@@ -121,7 +120,6 @@ func (c *converter) collect(s *schema, n *node, depth int) error {
 	return nil
 }
 
-// partsOf returns the number of parts of a schema that are read with it.
 func partsOf(n *node) int {
 	parts := len(n.get("properties").members())
 	for _, keyword := range []string{"required", "enum", "type", "allOf", "oneOf", "anyOf"} {

@@ -9,7 +9,6 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
-// scheme is a security scheme of a document.
 type scheme struct {
 	name    string
 	order   int // in the document
@@ -21,7 +20,6 @@ type scheme struct {
 	help    string
 }
 
-// readSchemes reads the security schemes.
 func (c *converter) readSchemes() {
 	c.schemes, c.requirements = map[string]*scheme{}, map[*node]requirement{}
 	for _, one := range c.document.root.get("components").get("securitySchemes").members() {

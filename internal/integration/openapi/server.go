@@ -20,7 +20,6 @@ type baseURL struct {
 	first   string // the name of the first of them
 }
 
-// label returns the label of connections.
 func (b *baseURL) label(name string) string {
 	if b.first != "" {
 		return "${{ connection." + b.first + " }}"

@@ -30,7 +30,6 @@ type node struct {
 	index  map[string]*node // of an object with many members
 }
 
-// indexFrom is the number of members from which an object has an index.
 const indexFrom = 12
 
 // buildTree decodes JSON that was checked before.
@@ -119,7 +118,6 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// list returns the elements of a list.
 func (n *node) list() []*node {
 	if n == nil || n.kind != kindList {
 		return nil
@@ -127,7 +125,6 @@ func (n *node) list() []*node {
 	return n.items
 }
 
-// members returns the members of an object.
 func (n *node) members() []*node {
 	if n == nil || n.kind != kindObject {
 		return nil
@@ -143,7 +140,6 @@ func (n *node) string() string {
 	return n.text
 }
 
-// isTrue reports whether the value is true.
 func (n *node) isTrue() bool { return n != nil && n.kind == kindBoolean && n.text != "" }
 
 // number returns a number, nil if it is something else.
@@ -158,7 +154,6 @@ func (n *node) number() *float64 {
 	return &value
 }
 
-// pointer returns the JSON pointer of the value.
 func (n *node) pointer() string {
 	if n == nil || n.parent == nil {
 		return ""

@@ -79,7 +79,6 @@ func (o object) encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// inputObject returns an input as a manifest has it.
 func inputObject(in *integration.Input) object {
 	out := object{{"type", in.Type}}
 	out.set("title", in.Title)
@@ -135,7 +134,7 @@ func (c *converter) write() ([]byte, error) {
 	if len(text) > integration.MaxManifest {
 		return nil, tooLarge(len(c.operations))
 	}
-	if err := checkManifest(text); err != nil {
+	if _, err := integration.Parse(text, func(string) (*integration.Integration, bool) { return nil, false }); err != nil {
 		if problems := integration.AsErrors(err); len(problems) > 0 {
 			problems[0].Line, problems[0].Column = 0, 0 // of the manifest, which nobody sees
 			return nil, c.document.errorf(c.document.root, "the manifest of this document is not valid: %s", problems[0])
@@ -145,7 +144,6 @@ func (c *converter) write() ([]byte, error) {
 	return text, nil
 }
 
-// docs returns the URL of the documentation of the service.
 func (c *converter) docs() string {
 	root := c.document.root
 	for _, at := range []*node{

@@ -15,10 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// files keeps the files of a test in memory.
 type files struct{ content map[string][]byte }
-
-func newFiles() *files { return &files{map[string][]byte{}} }
 
 // Create implements action.Files.
 func (f *files) Create(_ context.Context, made action.NewFile) (action.FileWriter, error) {

@@ -74,7 +74,6 @@ const (
 // recordedHook is what stands before the names of hooks in recordings and results.
 const recordedHook = "hooks/"
 
-// runHooks runs the tests of hooks.
 func (t *Tests) runHooks(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, recordings *Recordings, pick func(of, test string) bool) []Result {
 	var out []Result
 	for _, name := range slices.Sorted(maps.Keys(t.Hooks)) {
@@ -97,7 +96,6 @@ func (t *Tests) runHooks(ctx context.Context, catalog *integration.Catalog, i *i
 	return out
 }
 
-// run runs one test.
 func (t HookTest) run(ctx context.Context, catalog *integration.Catalog, server *server, hook *integration.Hook) error {
 	registration, err := t.registration(server, hook)
 	if err != nil {
@@ -123,7 +121,6 @@ func (t HookTest) run(ctx context.Context, catalog *integration.Catalog, server 
 	return server.left()
 }
 
-// registration returns the registration that the test is about.
 func (t HookTest) registration(server *server, hook *integration.Hook) (operation.Registration, error) {
 	out := operation.Registration{
 		Service: server.integration, Hook: hook, Workspace: "test", Key: "sub_1", URL: hookURL, ID: hookID, Secret: hookSecret, Now: testTime, Repeated: t.Interrupted,
@@ -154,7 +151,6 @@ func (t HookTest) request(ctx context.Context, actions *operation.Actions, r ope
 	return operation.Registered{}, fmt.Errorf("the hook does not %s", cmp.Or(t.Does, "do anything: write does, or call"))
 }
 
-// compare compares what a request has returned with what is expected.
 func (t HookTest) compare(got operation.Registered, err error) error {
 	if err != nil || t.Error != nil {
 		return t.Error.compare(err)
@@ -174,7 +170,6 @@ func (t HookTest) compare(got operation.Registered, err error) error {
 	return nil
 }
 
-// call returns the call, as the service makes it.
 func (c *Call) call(r operation.Registration, variables map[string]string) (operation.HookCall, error) {
 	out := operation.HookCall{
 		Registration: r, Variables: variables, Method: cmp.Or(c.Method, http.MethodPost), Headers: map[string]any{}, Query: map[string]any{}, Body: map[string]any{},
@@ -202,7 +197,6 @@ func (c *Call) call(r operation.Registration, variables map[string]string) (oper
 	return out, err
 }
 
-// runCall runs the test of a call.
 func (t HookTest) runCall(r operation.Registration, variables map[string]string) error {
 	call, err := t.Call.call(r, variables)
 	if err != nil {

@@ -33,8 +33,6 @@ type Attachment struct {
 
 const messageType = "message/rfc822"
 
-func isMessage(contentType string) bool { return strings.HasPrefix(contentType, messageType) }
-
 // compareMessage compares a body with the expected message, whose text a recording has.
 func (want Request) compareMessage(body []byte) error {
 	got, err := readMessage(body)

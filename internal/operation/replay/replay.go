@@ -217,9 +217,8 @@ func (t *Tests) serve(i *integration.Integration, exchanges []Exchange, recordin
 // testTime is the time of all tests, because requests can have it.
 var testTime = time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC)
 
-// run runs one test.
 func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *server, name string) error {
-	i, files := server.integration, newFiles()
+	i, files := server.integration, &files{map[string][]byte{}}
 	input, err := files.decode(t.Input, t.Files)
 	if err != nil {
 		return fmt.Errorf("input: %w", err)
@@ -251,13 +250,11 @@ func (t Test) run(ctx context.Context, catalog *integration.Catalog, server *ser
 	return server.left()
 }
 
-// connection returns the connection of a test.
 func (s *server) connection() (action.Connection, error) {
 	hosts, err := s.integration.Hosts(s.variables)
 	return action.Connection{Name: "test", Integration: s.integration.ConnectedAs(), Variables: s.variables, Credential: credential{hosts}}, err
 }
 
-// checkInput returns an error with the problems of an input.
 func checkInput(of action.Entry, input map[string]any) error {
 	checker, err := action.NewCatalog(of)
 	if err != nil {
@@ -277,7 +274,6 @@ func checkInput(of action.Entry, input map[string]any) error {
 // maxCalls is how often an action is called before the test fails.
 const maxCalls = 1000
 
-// execute calls an action until it is done.
 func execute(ctx context.Context, a action.Action, req action.Request) (any, error) {
 	for range maxCalls {
 		result, err := a.Run(ctx, req)
@@ -292,7 +288,6 @@ func execute(ctx context.Context, a action.Action, req action.Request) (any, err
 	return nil, errors.New("the operation does not end")
 }
 
-// compare compares the result of an operation with the expected one.
 func (t Test) compare(files *files, output any, err error) error {
 	if err != nil || t.Error != nil {
 		return t.Error.compare(err)

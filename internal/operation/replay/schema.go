@@ -88,7 +88,6 @@ func testTypes() typeschema.Types {
 	}
 }
 
-// hookTestTypes describes the types of what belongs to a test of a hook.
 func hookTestTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[HookTest](): {
@@ -122,7 +121,6 @@ func hookTestTypes() typeschema.Types {
 	}
 }
 
-// exchangeTypes describes the types of requests and answers.
 func exchangeTypes() typeschema.Types {
 	return typeschema.Types{
 		reflect.TypeFor[Exchange](): {

@@ -79,7 +79,6 @@ func (s *server) Stream(_ context.Context, r egress.Request) (*egress.Stream, er
 	return egress.NewStream(answer.status(), header, r.URL, answer.body()), nil
 }
 
-// exchange compares a request with the next expected one.
 func (s *server) exchange(r egress.Request) (Answer, http.Header, error) {
 	if s.problem == nil {
 		s.problem = s.check(r)
@@ -162,7 +161,6 @@ func (s *server) checkRecorded(r egress.Request) error {
 	return nil
 }
 
-// left returns an error if requests are missing.
 func (s *server) left() error {
 	if left := len(s.exchanges) - s.next; left > 0 {
 		missing := s.exchanges[s.next].Request
@@ -176,7 +174,6 @@ func (s *server) left() error {
 
 func (want Request) method() string { return cmp.Or(want.Method, http.MethodGet) }
 
-// header returns the expected value of a header.
 func (want Request) header(name string) string {
 	for given, value := range want.Headers {
 		if strings.EqualFold(given, name) {
@@ -251,7 +248,7 @@ func (want Request) compareBody(r egress.Request) error {
 			return err
 		}
 		return equalValues("the multipart body", sortJSON(got), sortJSON(want.Multipart))
-	case want.Message != nil || want.Text != nil && isMessage(contentType):
+	case want.Message != nil || want.Text != nil && strings.HasPrefix(contentType, messageType):
 		return want.compareMessage(body)
 	case want.Size != nil && len(body) != *want.Size:
 		return fmt.Errorf("the body has %d bytes, want %d", len(body), *want.Size)

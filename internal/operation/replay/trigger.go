@@ -49,7 +49,6 @@ type FoundItem struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// runTriggers runs the tests of triggers.
 func (t *Tests) runTriggers(ctx context.Context, catalog *integration.Catalog, i *integration.Integration, recordings *Recordings, pick func(of, test string) bool) []Result {
 	var out []Result
 	for _, name := range slices.Sorted(maps.Keys(t.Triggers)) {
@@ -72,7 +71,6 @@ func (t *Tests) runTriggers(ctx context.Context, catalog *integration.Catalog, i
 	return out
 }
 
-// run runs one test.
 func (t TriggerTest) run(ctx context.Context, catalog *integration.Catalog, server *server, trigger *integration.Trigger) error {
 	if (t.Call != nil) == (trigger.Poll != nil) {
 		return errors.New("a trigger with a poll is tested with polls, any other one with calls")
@@ -113,7 +111,6 @@ func (t TriggerTest) run(ctx context.Context, catalog *integration.Catalog, serv
 	return server.left()
 }
 
-// found returns what the call of the test says.
 func (t TriggerTest) found(server *server, trigger *integration.Trigger, with map[string]any) (operation.Found, error) {
 	registration, err := HookTest{Input: t.Input}.registration(server, trigger.Hook)
 	if err != nil {
@@ -148,7 +145,6 @@ func (t TriggerTest) eventsOf(call operation.HookCall, events []any) ([]any, err
 	return found[t.Account], err
 }
 
-// compare compares what a poll has found with what is expected.
 func (t TriggerTest) compare(found operation.Found, err error) error {
 	if err != nil || t.Error != nil {
 		return t.Error.compare(err)
@@ -168,7 +164,6 @@ func (t TriggerTest) compare(found operation.Found, err error) error {
 	return compareEncoded("what it finds", got, want)
 }
 
-// compareEncoded compares two values as JSON.
 func compareEncoded(what string, got, want any) error {
 	gotText, err := strictjson.Encode(got)
 	if err != nil {

@@ -110,7 +110,6 @@ func newStatement(text string, args []any, wantRows bool) *statement {
 	return s
 }
 
-// run sends the pending statements and s.
 func (c *conn) run(s *statement) error {
 	c.wrote = c.wrote || len(c.pending) > 0
 	c.pending = append(c.pending, s)
@@ -166,7 +165,6 @@ func indexEndLock(statements []*statement) int {
 	return len(statements)
 }
 
-// flush sends the pending statements.
 func (c *conn) flush() error {
 	if len(c.pending) == 0 && c.tx.begun {
 		return nil
@@ -175,7 +173,6 @@ func (c *conn) flush() error {
 	return c.sendPending()
 }
 
-// sendNow returns a sendFunc that sends at once.
 func sendNow(ctx context.Context, t *transaction) sendFunc {
 	return func(statements []*statement) error { return t.send(ctx, statements) }
 }

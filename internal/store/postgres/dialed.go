@@ -39,7 +39,6 @@ func (db *DB) Configure(opts Options, size int) (*pgxpool.Config, error) {
 	return config, err
 }
 
-// wrap returns a dial function that remembers the addresses.
 func (d *addrLog) wrap(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if at, err := netip.ParseAddrPort(address); err == nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func connectionLost(err error) bool {
 		network interface{ Timeout() bool }
 	)
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) || pgconn.Timeout(err) ||
-		isEOF(err) || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "conn busy")
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "conn busy")
 }
 
 // explain turns an error of the database into one for clients. Other errors come

@@ -15,9 +15,12 @@ import (
 )
 
 const (
-	// maxGroup bounds how many transactions share a commit.
+	// maxGroup bounds how many transactions share a commit: if one of them fails after it has
+	// written something, all have to be run again one by one.
 	maxGroup = 64
-	// maxConcurrentGroups bounds how many groups are in flight at a time.
+	// maxConcurrentGroups bounds how many groups are in flight at a time. With two, the database
+	// works on the beginning of one while the other ends; more would mostly wait for each other's
+	// locks.
 	maxConcurrentGroups = 2
 	// overlapDelay is how long a group runs before the next one may start.
 	// Meanwhile further transactions queue up, and the database then has time for
@@ -25,7 +28,8 @@ const (
 	// locks of workspaces, the delay is longer: groups of this node overlap only
 	// if one is slow.
 	overlapDelay, clusterOverlapDelay = 2 * time.Millisecond, 10 * time.Millisecond
-	// queueLength bounds the queue; callers beyond it block.
+	// queueLength bounds the queue. Callers beyond it block, so that a slow database slows its
+	// clients down instead of filling the memory.
 	queueLength = 4096
 )
 
@@ -43,7 +47,6 @@ type groups struct {
 	multiNode atomic.Bool
 }
 
-// groupedTx is a transaction of a group.
 type groupedTx struct {
 	ctx    context.Context
 	runID  string
@@ -78,10 +81,6 @@ func (m *groupedTx) record() error {
 	}
 	m.recorded = c
 	return err
-}
-
-func newGroups(db *DB) *groups {
-	return &groups{db: db, queue: make(chan *groupedTx, queueLength), startToken: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // WriteRun implements store.Driver.
@@ -191,7 +190,6 @@ func (g *groups) gather(first *groupedTx) []*groupedTx {
 	return group
 }
 
-// runSolo runs a transaction on its own.
 func (g *groups) runSolo(m *groupedTx) { m.result <- g.db.Write(m.ctx, m.fn) }
 
 // commit runs a group and returns the result to each caller.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -153,6 +154,6 @@ func orderStatements(group []*groupedTx, parts [][]*statement) []*statement {
 			}
 		}
 	}
-	slices.SortFunc(locks, byNumber)
+	slices.SortFunc(locks, func(a, b *statement) int { return cmp.Compare(a.args[0].(int64), b.args[0].(int64)) })
 	return slices.Concat(all, locks, end)
 }

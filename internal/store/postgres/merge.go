@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"iter"
 	"math/bits"
 	"regexp"
@@ -62,7 +61,6 @@ func merge(statements []*statement) []*statement {
 	return merged
 }
 
-// dedupe removes duplicate expectations.
 func dedupe(statements []*statement) []*statement {
 	var unique []*statement
 	for _, s := range statements {
@@ -107,9 +105,6 @@ func mergeLocks(statements []*statement) *statement {
 	slices.Sort(numbers)
 	return &statement{text: strings.Replace(statements[0].text, `($1)`, `(n) FROM unnest($1::bigint[]) AS n`, 1), args: []any{numbers}}
 }
-
-// byNumber orders locks as all transactions acquire them.
-func byNumber(a, b *statement) int { return cmp.Compare(a.args[0].(int64), b.args[0].(int64)) }
 
 // insertTemplate is a statement that inserts one row, parsed so that it can be
 // extended to several rows.
@@ -160,7 +155,6 @@ func newInsertTemplate(head, columns, row, tail, conflict string) *insertTemplat
 	return f
 }
 
-// splitList splits a list at its commas.
 func splitList(text string) []string {
 	parts := strings.Split(text, `,`)
 	for i, part := range parts {

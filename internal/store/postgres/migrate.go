@@ -22,7 +22,8 @@ const versionTable = "schema_versions"
 // use. Their statements fail after it, also those that renew their leases.
 const lastRename = 15
 
-// migrationLock is the advisory lock that nodes hold while they migrate.
+// migrationLock is the advisory lock that nodes hold while they migrate. The number must never
+// change: nodes of two releases would migrate at the same time.
 const migrationLock = 7_316_402_118
 
 // Migrate brings our schema up to date, and then calls jobs to migrate that of the
@@ -137,7 +138,6 @@ func checkOlderNodes(ctx context.Context, db *sql.DB, schema int64) error {
 // ErrNotMigrated means that the database has no schema, or an older one.
 var ErrNotMigrated = errors.New("run `stepmill migrate` first")
 
-// checkSchema rejects a database that this binary does not support.
 func checkSchema(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	var table *string
 	if err := pool.QueryRow(ctx, `SELECT to_regclass($1)::text`, versionTable).Scan(&table); err != nil {

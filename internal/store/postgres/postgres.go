@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"strconv"
@@ -42,7 +41,6 @@ type Options struct {
 // DefaultTimeout is the default limit on the time of a transaction.
 const DefaultTimeout = 10 * time.Second
 
-// limits are the limits on time of a database.
 type limits struct {
 	// transaction bounds a transaction from its first statement to its end, and
 	// statement each of its statements.
@@ -111,7 +109,7 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 		db.pool.Close()
 		return nil, err
 	}
-	db.groups = newGroups(db)
+	db.groups = &groups{db: db, queue: make(chan *groupedTx, queueLength), startToken: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := checkSchema(ctx, db.reserve); err != nil {
 		db.close()
 		return nil, err
@@ -121,7 +119,6 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// markRecovery inserts a mark that a crash recovery removes.
 const markRecovery = `INSERT INTO recovery (id, mark) VALUES (1, gen_random_uuid()::text) ON CONFLICT (id) DO NOTHING`
 
 // Pool returns the pool of connections for everything else.
@@ -236,7 +233,5 @@ func (db *DB) newPool(ctx context.Context, opts Options, size int) (*pgxpool.Poo
 	}
 	return pool, nil
 }
-
-func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 var _ database.Driver = (*DB)(nil)

@@ -60,7 +60,6 @@ func (db *DB) ReadAll(ctx context.Context, queries func() []database.Query) erro
 // errMultipleStatements means that a read needs a transaction.
 var errMultipleStatements = errors.New("the read has several statements")
 
-// readSingle runs a read that has a single statement.
 func (db *DB) readSingle(ctx context.Context, pooled *pgxpool.Conn, fn func(database.Conn) error) error {
 	t := &transaction{conn: pooled.Conn(), begun: true}
 	first := ""
@@ -77,7 +76,6 @@ func (db *DB) readSingle(ctx context.Context, pooled *pgxpool.Conn, fn func(data
 	}})
 }
 
-// readInTransaction runs a read in a transaction.
 func (db *DB) readInTransaction(ctx context.Context, pooled *pgxpool.Conn, fn func(database.Conn) error) error {
 	t := db.newTransaction(pooled, db.beginReading)
 	defer t.rollback(ctx)

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// row implements store.Row.
 type row struct {
 	types  *pgtype.Map
 	fields []pgconn.FieldDescription

@@ -15,7 +15,6 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// statement is a statement to run and, once it has run, its result.
 type statement struct {
 	text string
 	args []any
@@ -67,7 +66,6 @@ type transaction struct {
 	// zero until it is known. mark is the recovery mark at its beginning.
 	id   int64
 	mark *string
-	// held are the locks that it holds.
 	held map[heldLock]bool
 }
 
@@ -222,7 +220,6 @@ func toArg(arg any) any {
 	return arg
 }
 
-// each calls fn with each row of the statement.
 func (s *statement) each(conn *pgx.Conn, fn func(database.Row) error) error {
 	result := s.result
 	if s.sentAs != nil {

@@ -14,7 +14,6 @@ import (
 // kindNames are the labels of the errors that are counted.
 var kindNames = map[kind]string{conflict: "conflict", unavailable: "away", unknown: "unknown", full: "full", readOnly: "read_only"}
 
-// counts are the counters of the database.
 type counts struct {
 	transactions *counter.Set
 	groups       *counter.Histogram

@@ -17,7 +17,8 @@ import (
 const (
 	// copyPrefix begins the names of temporary copies of the database, in its directory.
 	copyPrefix = FileName + ".copy-"
-	// copyPages is how many pages are copied at a time. Writes wait meanwhile.
+	// copyPages is how many pages are copied between two commits. It is small because writes wait
+	// meanwhile.
 	copyPages = 128
 )
 
@@ -38,7 +39,6 @@ func (db *DB) OpenSnapshot(ctx context.Context, spare int64, progress func()) (*
 	return s, nil
 }
 
-// makeCopy copies the database to a new file.
 func (db *DB) makeCopy(ctx context.Context, spare int64, progress func()) (path string, err error) {
 	dir := filepath.Dir(db.path)
 	if files := db.Files(); files.Free >= 0 && files.Free-files.Bytes-files.LogBytes < spare {
@@ -81,7 +81,6 @@ type copier struct {
 	backup *sqlite.Backup
 }
 
-// step copies some pages, and reports whether there are more.
 func (c *copier) step(ctx context.Context) (more bool, err error) {
 	return onWriter(ctx, c.db.writer, func() (bool, error) {
 		if c.backup == nil {
@@ -107,7 +106,8 @@ func (c *copier) open() (err error) {
 	return err
 }
 
-// closePatience is how long the end of a copy waits for a disk that does not respond.
+// closePatience is how long the end of a copy waits for a disk that does not respond: the command
+// that made the backup would hang otherwise.
 const closePatience = 5 * time.Second
 
 // close ends the copying, and removes the copy if it is not needed.

@@ -42,8 +42,8 @@ func damaged(path string, cause error) error {
 	return fmt.Errorf("%s is damaged: restore a backup with `stepmill restore FILE`: %w", path, cause)
 }
 
-// checkLimit bounds how long a start can take after a crash: larger files are
-// checked while serving.
+// checkLimit bounds how long a start can take after a crash, because no requests are served until
+// the check is done. Larger files are checked while serving.
 const checkLimit = 128 << 20
 
 // check is the check of the file after an unclean stop.

@@ -111,7 +111,6 @@ func (r *reader) snapshot(fn func(database.Conn) error) error {
 	return r.conn.run("COMMIT")
 }
 
-// busy returns how long the longest of the current reads has taken.
 func (p *pool) busy() time.Duration {
 	longest := time.Duration(0)
 	for _, r := range p.all {

@@ -43,7 +43,6 @@ func openWithReserve(ctx context.Context, dir string, open func(context.Context)
 	return db, err
 }
 
-// keepReserve creates the reserve if there is space for it.
 func keepReserve(dir string) {
 	path := filepath.Join(dir, reserveName)
 	if info, err := os.Stat(path); err == nil && info.Size() == reserveBytes {

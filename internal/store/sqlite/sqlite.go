@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -95,7 +96,7 @@ func open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 		}
 	}
 	db := &DB{path: path, open: openReader, counts: newCounts(), check: check{later: later}}
-	log := newWALLimit(path, cmp.Or(opts.LogLimit, logLimit()), db.check.interrupt)
+	log := walLimit{path: path + "-wal", limit: cmp.Or(opts.LogLimit, logLimit()), exceeded: &atomic.Bool{}, onExceeded: db.check.interrupt}
 	// SQLite shrinks the file to this size when it begins the log anew.
 	c := newConn(raw)
 	if err := c.run(fmt.Sprintf("PRAGMA journal_size_limit = %d", log.limit/logParts)); err != nil {
@@ -105,7 +106,10 @@ func open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	db.writer = newWriter(c, cmp.Or(opts.WriteLimit, txn.Limit), log, db.counts)
+	db.writer = &writer{
+		conn: c, limit: cmp.Or(opts.WriteLimit, txn.Limit), log: log, counts: db.counts,
+		queue: make(chan *writeRequest, queueLength), tasks: make(chan func()), done: make(chan struct{}),
+	}
 	return db, nil
 }
 
@@ -167,7 +171,6 @@ func (db *DB) WriteRun(ctx context.Context, _ string, fn func(database.Conn) err
 	return db.writer.write(ctx, fn)
 }
 
-// opener opens a connection.
 type opener func() (*sqlite.Conn, error)
 
 // openers returns how to open the connections that write and those that read.
@@ -179,8 +182,9 @@ func openers(path string, readOnly bool) (writer, reader opener) {
 	return func() (*sqlite.Conn, error) { return openConn(path, false) }, func() (*sqlite.Conn, error) { return openConn(path, true) }
 }
 
-// settings apply to every connection. Acknowledged writes must survive a
-// power failure, so every commit is flushed.
+// settings apply to every connection. Acknowledged writes must survive a power failure, so every
+// commit is flushed. Nothing is mapped into memory, because a page fault on a disk that does not
+// respond would stop the whole process, and not only one thread.
 func settings(readOnly bool) []string {
 	list := []string{
 		"PRAGMA synchronous = FULL",

@@ -19,7 +19,6 @@ const (
 	errDamaged  = "damaged"
 )
 
-// counts are the counters of the database.
 type counts struct {
 	transactions *counter.Set
 	groups       *counter.Histogram
@@ -59,7 +58,6 @@ func (c *counts) group(group []*writeRequest, took time.Duration, err error) {
 	}
 }
 
-// failed counts an error of the database.
 func (c *counts) failed(err error) {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultFull:

@@ -44,11 +44,6 @@ type walLimit struct {
 	onExceeded func()
 }
 
-func newWALLimit(path string, limit int64, onExceeded func()) walLimit {
-	return walLimit{path: path + "-wal", limit: limit, exceeded: &atomic.Bool{}, onExceeded: onExceeded}
-}
-
-// size returns the size of the log.
 func (l *walLimit) size() int64 {
 	info, err := os.Stat(l.path)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// queueLength bounds how many writes are queued; callers beyond it block.
+	// queueLength bounds how many writes are queued. Callers beyond it block, so that a slow disk
+	// slows its clients down instead of filling the memory.
 	queueLength = 4096
 	// maxGroup bounds how many writes share a transaction, and so how long the
 	// first of them waits for its result.
@@ -49,10 +50,6 @@ type writeRequest struct {
 	fn   func(database.Conn) error
 	done chan error
 	err  error
-}
-
-func newWriter(c *conn, limit time.Duration, log walLimit, counts *counts) *writer {
-	return &writer{conn: c, limit: limit, log: log, counts: counts, queue: make(chan *writeRequest, queueLength), tasks: make(chan func()), done: make(chan struct{})}
 }
 
 // write queues fn and waits until it is durable or has failed. Once queued, fn is

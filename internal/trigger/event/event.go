@@ -55,7 +55,6 @@ func compile(c *workflow.TriggerCompiler, t workflow.Trigger) any {
 	return nil
 }
 
-// names returns the names of all events.
 func names() []string {
 	var names []string
 	for _, kind := range event.Types() {

@@ -15,7 +15,6 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// requestAction is the action that sends the request.
 const requestAction = "http.request"
 
 // Type declares the type.

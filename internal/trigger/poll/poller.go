@@ -22,8 +22,8 @@ import (
 const (
 	// maxConcurrent limits the polls of a family that are in progress.
 	maxConcurrent = 64
-	// claimDuration is how long a node owns a poll. If the node dies, another one
-	// polls after that.
+	// claimDuration is how long a node owns a poll. If the node dies, another one polls after that.
+	// It is longer than any poll may take, so that a slow service is not asked twice.
 	claimDuration = 2 * time.Minute
 	// chunkSize is the number of runs started in one transaction if items have
 	// keys.

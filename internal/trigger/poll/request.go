@@ -31,11 +31,9 @@ const (
 	maxCursor  = 4 << 10
 	// maxResponse limits the items of all pages of a response, in bytes.
 	maxResponse = 1 << 20
-	// timeout is the duration of one poll.
-	timeout = 30 * time.Second
+	timeout     = 30 * time.Second
 )
 
-// requests is the Reader of polls that send a request of their own.
 type requests struct {
 	values      trigger.Values
 	connections trigger.Connections
@@ -86,7 +84,6 @@ func (r *requests) Read(ctx context.Context, asked Query) (Found, *mask.Masker, 
 	return found, masker, err
 }
 
-// request holds everything that the request of a poll is built from.
 type request struct {
 	Query
 	vars    map[string]any
@@ -101,7 +98,6 @@ func (q request) env() *expr.Env {
 	return out
 }
 
-// mask masks the secrets of the request and more.
 func (q request) mask(more *mask.Masker) *mask.Masker {
 	return mask.Join(mask.New(slices.Collect(maps.Values(q.secrets))), more)
 }
@@ -175,7 +171,6 @@ func (q request) itemLimit() int {
 	return maxItems
 }
 
-// keyOf returns the key that identifies an item.
 func (q request) keyOf(env expr.Env, value any, n int) (Key, error) {
 	env.Loop = &expr.Loop{Item: value, Index: n}
 	id, err := q.config().Identity.Eval(&env, expr.Budget{})

@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// state is the progress of a poll.
 type state struct {
 	// Source is a hash of the request and how it is read. When that changes, the
 	// poll starts over.
@@ -21,7 +20,6 @@ type state struct {
 	starting bool
 }
 
-// storedState is the stored form of state.
 type storedState struct {
 	Source []byte          `json:"source"`
 	Cursor json.RawMessage `json:"cursor,omitempty"`
@@ -72,7 +70,6 @@ func sameCursor(a, b any) bool {
 	return oneErr == nil && otherErr == nil && string(one) == string(other)
 }
 
-// keys returns the keys of the seen items.
 func (s state) keys() map[Key]bool {
 	out := make(map[Key]bool, len(s.Seen)/len(Key{}))
 	for rest := s.Seen; len(rest) >= len(Key{}); rest = rest[len(Key{}):] {

@@ -28,7 +28,7 @@ func Type() trigger.Type {
 		},
 		First:  first,
 		Firer:  func(d trigger.Deps) trigger.Firer { return NewScheduler(d.Store, d.Programs, d.Runs, d.Log) },
-		Sample: sample,
+		Sample: func(_ string, _ workflow.Trigger, now time.Time) (json.RawMessage, error) { return payloadAt(now) },
 	}
 }
 
@@ -87,14 +87,9 @@ func (config *Config) compileJitter(c *workflow.TriggerCompiler, t workflow.Trig
 	}
 }
 
-// first returns the next time of the schedule.
 func first(workflowID string, t workflow.CompiledTrigger, now time.Time) time.Time {
 	config := t.Config.(*Config)
 	return config.Schedule.Next(now).Add(jitter(workflowID, t.ID, config))
-}
-
-func sample(_ string, _ workflow.Trigger, now time.Time) (json.RawMessage, error) {
-	return payloadAt(now)
 }
 
 type schema = map[string]any

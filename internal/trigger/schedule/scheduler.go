@@ -72,7 +72,6 @@ func (s *Scheduler) tick(ctx context.Context, t trigger.Trigger, now time.Time) 
 	return err
 }
 
-// decision is the outcome for a schedule that is due.
 type decision struct {
 	fires  bool
 	at     time.Time     // the scheduled time that it fires for
@@ -122,7 +121,6 @@ func jitter(workflowID, id string, c *Config) time.Duration {
 	return time.Duration(binary.BigEndian.Uint64(sum[:8]) % uint64(c.Jitter)).Truncate(time.Microsecond)
 }
 
-// payloadAt returns the payload of a run that starts at a scheduled time.
 func payloadAt(at time.Time) (json.RawMessage, error) {
 	return json.Marshal(map[string]string{"scheduled_at": clock.Format(at)})
 }

@@ -20,7 +20,6 @@ const timeout = 90 * time.Second
 // it no longer polls.
 const pausedInterval = time.Hour
 
-// reader is the poll.Reader of the triggers of services.
 type reader struct {
 	values      trigger.Values
 	connections trigger.Connections

@@ -31,7 +31,6 @@ type Call struct {
 	Upload *Upload
 }
 
-// size returns the length of the body.
 func (c Call) size() int {
 	if c.Upload != nil {
 		return int(c.Upload.Size)
@@ -98,7 +97,6 @@ func (h *Hooks) recordFailure(hook Hook, call Call, firing run.Firing, err error
 	return err
 }
 
-// firing returns the run to start for a call.
 func (h Hook) firing(call Call) (run.Firing, error) {
 	now := clock.Now()
 	f := run.Firing{WorkspaceID: h.WorkspaceID, WorkflowID: h.WorkflowID, Watch: h.Waits(), Fire: run.Fire{At: now}}

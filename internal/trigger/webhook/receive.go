@@ -119,7 +119,6 @@ func (r *receiver) readFile(ctx context.Context, body io.Reader, header http.Hea
 	return err
 }
 
-// readForm reads a form with files.
 func (r *receiver) readForm(ctx context.Context, body io.Reader, boundary string) error {
 	malformed := fault.New(fault.InvalidRequest, "the body is not a valid multipart form")
 	if boundary == "" {
@@ -251,7 +250,6 @@ func (s *sequenceFinder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// countingReader counts the bytes that were read.
 type countingReader struct {
 	from io.Reader
 	n    int64
