@@ -87,6 +87,29 @@ test("a first workflow by mouse: add a trigger and a step, save, run", async () 
 	watched.check();
 });
 
+test("the picker finds steps by the words of other products", async () => {
+	const { page } = watched;
+	await opened("By other words");
+	await page.getByRole("button", { name: "What happens first?" }).click();
+	const first = page.getByRole("listbox", { name: "Choices" }).getByRole("option").first();
+	const typed = page.getByRole("combobox", { name: "Search actions" });
+	const firstFor = async (words: string, title: RegExp) => {
+		await typed.fill(words);
+		await expect.poll(() => first.textContent(), { message: words }).toMatch(title);
+	};
+	for (const words of ["if", "if else", "branch", "switch", "filter"]) await firstFor(words, /^Split into paths/);
+	for (const words of ["loop", "iterate", "parallel"]) await firstFor(words, /^For each/);
+	for (const words of ["http", "request", "api"]) await firstFor(words, /^Call a URL/);
+	for (const words of ["delay", "sleep", "pause"]) await firstFor(words, /^Wait/);
+	for (const words of ["code", "script"]) await firstFor(words, /^Run JavaScript/);
+	for (const words of ["email", "mail"]) await firstFor(words, /Gmail|Outlook|SendGrid/);
+	await firstFor("merge", /^Build an object/);
+	await firstFor("approve", /^Ask for approval/);
+	await firstFor("slack", /Slack/);
+	await typed.fill("try catch");
+	await page.getByText("Every step can retry and handle its failures").waitFor();
+});
+
 longTest("a first workflow using only the keyboard", async () => {
 	const { page } = watched;
 	const id = await opened("By keyboard");

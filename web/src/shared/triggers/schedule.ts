@@ -6,6 +6,7 @@ export const schedule: TriggerInfo = {
 	name: "Schedule",
 	icon: ClockIcon,
 	summary: "At set times, or at an interval.",
+	keywords: ["cron", "timer", "interval", "every", "daily", "hourly", "weekly", "time", "date"],
 	lead: "Runs start at set times, or at an interval.",
 	initial: { cron: "0 9 * * *" },
 	first: "/cron",
