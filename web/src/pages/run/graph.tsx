@@ -2,7 +2,7 @@ import "@/shared/canvas/flow.css";
 import { Background, ReactFlow, ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import { Overview } from "@/shared/canvas/overview";
-import { flowOptions, openingView, showNode } from "@/shared/canvas/viewport";
+import { type Box, fittingView, flowOptions, showNode } from "@/shared/canvas/viewport";
 import { ZoomControls } from "@/shared/canvas/zoom-controls";
 import { type Laid, layOut } from "@/shared/workflow/layout/layout";
 import { startNode } from "@/shared/workflow/layout/size";
@@ -42,6 +42,7 @@ function RunGraph({ run, record, doc, selection }: PanesProps) {
 	const shown = path === "" ? undefined : nodes.find((node) => node.data.path === path)?.id;
 	const [ready, setReady] = useState(false);
 	const surface = useRef<HTMLDivElement>(null);
+	const moved = useRef(false);
 	return (
 		<div ref={surface} className="relative min-h-0 flex-1">
 			<ReactFlow
@@ -56,9 +57,13 @@ function RunGraph({ run, record, doc, selection }: PanesProps) {
 				nodesConnectable={false}
 				elementsSelectable={false}
 				onInit={() => setReady(true)}
+				onMoveStart={(event) => {
+					// Moves by script have no event.
+					if (event) moved.current = true;
+				}}
 			>
 				<Background gap={24} />
-				<View surface={surface} laid={laid} shown={shown} ready={ready} />
+				<View surface={surface} moved={moved} laid={laid} shown={shown} ready={ready} />
 				<ZoomControls fit="Zoom to fit" />
 				<Overview
 					count={nodes.length}
@@ -79,33 +84,39 @@ function loopsOf(steps: readonly Step[]): Step[] {
 
 interface ViewProps {
 	surface: RefObject<HTMLDivElement | null>;
+	/** Whether the user has moved the graph. */
+	moved: RefObject<boolean>;
 	laid: Laid;
 	shown: string | undefined;
 	ready: boolean;
 }
 
 /**
- * View sets the initial viewport, which favors legibility over showing
- * everything, and scrolls to the selected node.
+ * View fits the graph into its pane, also when the pane changes, until the user moves the graph. After that it only
+ * scrolls to the selected node.
  */
-function View({ surface, laid, shown, ready }: ViewProps) {
+function View({ surface, moved, laid, shown, ready }: ViewProps) {
 	const flow = useReactFlow();
-	const began = useRef(false);
 	useEffect(() => {
 		const host = surface.current;
-		if (!host || !ready) return;
-		if (began.current) {
-			if (shown) showNode(flow, host, shown);
-			return;
-		}
-		began.current = true;
-		const box = (id: string | undefined) => {
-			const node = laid.nodes.find((one) => one.id === id);
-			return node && { ...node.absolute, width: node.width, height: node.height };
+		if (!host || !ready) return undefined;
+		const show = () => {
+			const target = boxIn(laid, shown) ?? boxIn(laid, startNode) ?? laid.bounds;
+			if (!moved.current) void flow.setViewport(fittingView(host, laid.bounds, target));
+			else if (shown) showNode(flow, host, shown);
 		};
-		void flow.setViewport(openingView(host, laid.bounds, box(startNode), box(shown)));
-	}, [flow, surface, laid, shown, ready]);
+		show();
+		// A banner that appears above the graph, or a window that is resized, leaves less space.
+		const observer = new ResizeObserver(show);
+		observer.observe(host);
+		return () => observer.disconnect();
+	}, [flow, surface, moved, laid, shown, ready]);
 	return null;
+}
+
+function boxIn(laid: Laid, id: string | undefined): Box | undefined {
+	const node = laid.nodes.find((one) => one.id === id);
+	return node && { ...node.absolute, width: node.width, height: node.height };
 }
 
 function colourOf(node: GraphNode): string {
