@@ -4,14 +4,15 @@ import { boxOf, type LineData, linesOf } from "@/shared/canvas/elements";
 import type { Laid } from "@/shared/workflow/layout/layout";
 import { startNode } from "@/shared/workflow/layout/size";
 import { type Doc, isBlock, type Step, type Trigger, triggerNode, walk } from "@/shared/workflow/model";
-import type { Status } from "@/ui/status";
+import type { Outcome, Status } from "@/ui/status";
+import { type Outcomes, outcomeOf } from "./model/outcome";
 import type { RunRecord, StepHead } from "./model/record";
 import { roundsOf, tally } from "./model/rounds";
 
 export interface NodeData extends Record<string, unknown> {
 	/** The path of the execution that the node shows. */
 	path?: string;
-	status?: Status;
+	status?: Outcome;
 	selected: boolean;
 	step?: Step;
 	head?: StepHead;
@@ -30,6 +31,7 @@ export interface GraphInput {
 	laid: Laid;
 	doc: Pick<Doc, "triggers" | "steps" | "layout">;
 	record: RunRecord;
+	outcomes: Outcomes;
 	paths: ReadonlyMap<string, string>;
 	selected: string;
 	totals: ReadonlyMap<string, number | undefined>;
@@ -45,9 +47,9 @@ export class NodeCache {
 		const next = new Map<string, { sign: string; node: GraphNode }>();
 		for (const box of drawn.laid.nodes) {
 			const data = dataOf(drawn, box.id, steps.get(box.id), triggers.get(box.id));
-			const { head } = data;
+			const { head, status } = data;
 			const sign = [box.x, box.y, box.width, box.height, data.path, data.selected, data.tally, data.fired]
-				.concat(head ? [head.status, head.attempt, head.finished_at ?? ""] : [])
+				.concat(head ? [status, head.attempt, head.finished_at ?? ""] : [])
 				.join("|");
 			const old = this.made.get(box.id);
 			const node: GraphNode = { ...boxOf(box), data };
@@ -70,7 +72,7 @@ function dataOf(drawn: GraphInput, id: string, step: Step | undefined, trigger: 
 		selected: path === selected,
 		step,
 		head,
-		status: head?.status,
+		status: head && outcomeOf(head, drawn.outcomes),
 		tally: rounds && head ? tally(rounds, totals.get(id)) : undefined,
 		look: step && stepLook(step),
 	};

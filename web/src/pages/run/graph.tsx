@@ -9,6 +9,7 @@ import { startNode } from "@/shared/workflow/layout/size";
 import { isBlock, type Step } from "@/shared/workflow/model";
 import { IconButton } from "@/ui/button";
 import { ChevronLeftIcon, ChevronRightIcon } from "@/ui/icons";
+import { statusColor } from "@/ui/status";
 import { edgesOf, type GraphNode, NodeCache } from "./graph-data";
 import { edgeTypes, nodeTypes } from "./graph-nodes";
 import { parseRound } from "./model/path";
@@ -27,7 +28,7 @@ export default function Graph(props: PanesProps) {
 }
 
 /** RunGraph is the workflow's graph, colored by the state of the run. Keyboard users use the list of steps instead. */
-function RunGraph({ run, record, doc, selection }: PanesProps) {
+function RunGraph({ run, record, outcomes, doc, selection }: PanesProps) {
 	const { path, select } = selection;
 	const laid = useMemo(() => layOut(doc), [doc]);
 	const [maker] = useState(() => new NodeCache());
@@ -35,8 +36,8 @@ function RunGraph({ run, record, doc, selection }: PanesProps) {
 	const loops = useMemo(() => loopsOf(doc.steps), [doc.steps]);
 	const totals = useTotals(run, record, loops, paths);
 	const nodes = useMemo(
-		() => maker.make({ laid, doc, record, paths, selected: path, totals }),
-		[maker, laid, doc, record, record.version, paths, path, totals],
+		() => maker.make({ laid, doc, record, outcomes, paths, selected: path, totals }),
+		[maker, laid, doc, record, record.version, outcomes, paths, path, totals],
 	);
 	const edges = useMemo(() => edgesOf(laid, record, paths), [laid, record, record.version, paths]);
 	const shown = path === "" ? undefined : nodes.find((node) => node.data.path === path)?.id;
@@ -121,7 +122,7 @@ function boxIn(laid: Laid, id: string | undefined): Box | undefined {
 
 function colourOf(node: GraphNode): string {
 	const { status } = node.data;
-	return status ? `var(--${status})` : "var(--border)";
+	return status ? statusColor(status) : "var(--border)";
 }
 
 type PagerProps = Pick<PanesProps, "record"> & { steps: readonly Step[]; path: string; select: (path: string) => void };

@@ -7,6 +7,7 @@ import { Link } from "@/ui/link";
 import { StatusBadge } from "@/ui/status";
 import { Duration, RelativeTime } from "@/ui/time";
 import { RunActions } from "./actions";
+import type { Outcomes } from "./model/outcome";
 import type { Head } from "./model/record";
 
 export interface RunHeaderProps {
@@ -15,10 +16,11 @@ export interface RunHeaderProps {
 	name: string | undefined;
 	current: number | undefined;
 	waits: boolean;
+	outcomes: Outcomes;
 }
 
 /** RunHeader identifies the run and shows its status and actions. */
-export function RunHeader({ head, name, current, waits }: RunHeaderProps) {
+export function RunHeader({ head, name, current, waits, outcomes }: RunHeaderProps) {
 	return (
 		<header className="flex flex-wrap items-start gap-x-6 gap-y-3 border-b bg-surface px-4 py-3">
 			<div className="min-w-0 flex-1 basis-72">
@@ -29,6 +31,9 @@ export function RunHeader({ head, name, current, waits }: RunHeaderProps) {
 						</Link>
 					</h1>
 					<StatusBadge status={waits ? "waiting" : head.status} />
+					{outcomes.rejected.size > 0 && (
+						<StatusBadge status="rejected">{rejections(outcomes.rejected.size)}</StatusBadge>
+					)}
 				</div>
 				<dl className="mt-1 flex flex-wrap gap-x-4 gap-y-0.5 text-muted">
 					<Fact name="Run" className="max-sm:hidden">
@@ -68,6 +73,9 @@ export function RunHeader({ head, name, current, waits }: RunHeaderProps) {
 		</header>
 	);
 }
+
+/** A run in which somebody said no has succeeded all the same. */
+const rejections = (count: number) => (count === 1 ? "Approval rejected" : `${count} approvals rejected`);
 
 export function RunLink({ id, step, children }: { id: string; step?: string; children: ReactNode }) {
 	return (

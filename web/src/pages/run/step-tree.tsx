@@ -6,8 +6,9 @@ import { ChevronDownIcon, ChevronRightIcon, PlayIcon } from "@/ui/icons";
 import { StatusIcon } from "@/ui/status";
 import { Duration } from "@/ui/time";
 import { type VirtualHandle, VirtualList } from "@/ui/virtual";
+import type { Outcomes } from "./model/outcome";
 import { tally } from "./model/rounds";
-import { move, type Row, rowsOf, type StepRow } from "./model/rows";
+import { move, type Row, rowOutcome, rowsOf, type StepRow } from "./model/rows";
 import type { PanesProps } from "./props";
 import { useExpanded } from "./selection";
 import { useTotal } from "./use-run";
@@ -18,7 +19,7 @@ export interface StepTreeProps extends PanesProps {
 }
 
 /** StepTree lists the steps of a run. Loops expand into rounds, and rounds into steps. */
-export function StepTree({ run, record, doc, selection, onOpen, className }: StepTreeProps) {
+export function StepTree({ run, record, outcomes, doc, selection, onOpen, className }: StepTreeProps) {
 	const { path } = selection;
 	const opened = useExpanded(path, true);
 	const rows = useMemo(() => rowsOf(record, doc.steps, opened.has), [record, record.version, doc.steps, opened]);
@@ -54,6 +55,7 @@ export function StepTree({ run, record, doc, selection, onOpen, className }: Ste
 							run={run}
 							row={row}
 							record={record}
+							outcomes={outcomes}
 							id={id(row.path)}
 							top={style.top as number}
 							selected={row.path === path}
@@ -98,6 +100,7 @@ interface RowProps {
 	run: string;
 	row: Row;
 	record: PanesProps["record"];
+	outcomes: Outcomes;
 	id: string;
 	top: number;
 	selected: boolean;
@@ -107,7 +110,18 @@ interface RowProps {
 	onTurn: (path: string, open: boolean) => void;
 }
 
-const TreeRow = memo(function TreeRow({ run, row, record, id, top, selected, flat, onOpen, onTurn }: RowProps) {
+const TreeRow = memo(function TreeRow({
+	run,
+	row,
+	record,
+	outcomes,
+	id,
+	top,
+	selected,
+	flat,
+	onOpen,
+	onTurn,
+}: RowProps) {
 	const style: CSSProperties = {
 		position: "absolute",
 		top,
@@ -116,7 +130,7 @@ const TreeRow = memo(function TreeRow({ run, row, record, id, top, selected, fla
 		height: 32,
 		paddingLeft: 8 + row.depth * 14,
 	};
-	const status = row.kind === "round" ? row.round.status : row.head?.status;
+	const status = rowOutcome(row, outcomes);
 	return (
 		// biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys
 		<div

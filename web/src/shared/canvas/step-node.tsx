@@ -1,7 +1,7 @@
 import { memo, type ReactNode } from "react";
 import { cx } from "@/ui/class";
 import { RetryIcon, WarningIcon } from "@/ui/icons";
-import { type Status, StatusIcon, statuses } from "@/ui/status";
+import { type Outcome, StatusIcon, statuses } from "@/ui/status";
 import { IconTile } from "../mark";
 import { actionIcon, PinIcon, ShieldIcon } from "./icons";
 import { box } from "./look";
@@ -12,7 +12,7 @@ export interface StepNodeProps {
 	/** The condition, on the top border. */
 	condition?: string;
 	/** Its status in a run. */
-	status?: Status;
+	status?: Outcome;
 	/** Shown next to the status, such as "1.2 s". */
 	note?: ReactNode;
 	/** The number of problems; shown if there is no status. */

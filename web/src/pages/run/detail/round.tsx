@@ -1,6 +1,7 @@
 import { find, title } from "@/shared/workflow/model";
 import { StatusBadge, StatusIcon } from "@/ui/status";
 import { Duration } from "@/ui/time";
+import { outcomeOf } from "../model/outcome";
 import { parsePath, roundPath } from "../model/path";
 import { roundAt, roundsOf } from "../model/rounds";
 import type { DetailProps } from "../props";
@@ -9,6 +10,7 @@ import { EmptyText, Heading } from "./parts";
 /** RoundDetail lists the steps of one round of a loop. */
 export function RoundDetail({
 	record,
+	outcomes,
 	doc,
 	selection,
 	bare,
@@ -43,7 +45,7 @@ export function RoundDetail({
 								onClick={() => selection.select(own)}
 								className="flex w-full items-center gap-2 px-4 py-2 text-left -outline-offset-2 hover:bg-sunken/60"
 							>
-								{head ? <StatusIcon status={head.status} /> : <span className="size-4" />}
+								{head ? <StatusIcon status={outcomeOf(head, outcomes)} /> : <span className="size-4" />}
 								<span className="min-w-0 flex-1 truncate">{title(inner)}</span>
 								<span className="text-12 text-muted">
 									{head ? (

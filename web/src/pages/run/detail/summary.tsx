@@ -8,6 +8,7 @@ import { isBlock } from "@/shared/workflow/model";
 import { StatusBadge } from "@/ui/status";
 import { Duration, fullTime } from "@/ui/time";
 import { RunLink } from "../header";
+import { type Outcomes, outcomeOf } from "../model/outcome";
 import type { RunRecord, StepHead } from "../model/record";
 import { responseOf } from "../model/response";
 import { roundsOf, tally } from "../model/rounds";
@@ -17,13 +18,14 @@ import { EmptyText, Fact, Facts, Failure } from "./parts";
 interface SummaryProps {
 	run: string;
 	record: RunRecord;
+	outcomes: Outcomes;
 	spot: Spot | undefined;
 	path: string;
 	body: Schema["RunStep"] | undefined;
 }
 
 /** StepSummary explains the state of a step: why it failed or was skipped, or what it is waiting for. */
-export function StepSummary({ run, record, spot, path, body }: SummaryProps) {
+export function StepSummary({ run, record, outcomes, spot, path, body }: SummaryProps) {
 	const head = record.steps.get(path);
 	if (!head) return <NotStarted record={record} spot={spot} />;
 	const wait = record.head?.waiting_for?.step_id === path ? record.head.waiting_for : undefined;
@@ -32,12 +34,13 @@ export function StepSummary({ run, record, spot, path, body }: SummaryProps) {
 		<div className="flex flex-col gap-4">
 			{head.error && <Failure {...head.error} status={responseOf(body?.output)?.status} />}
 			{head.reason && <Reason head={head} until={wait?.until} run={run} asked={body?.input.message} />}
+			{outcomeOf(head, outcomes) === "rejected" && <Rejection output={body?.output} />}
 			{head.pinned && (
 				<p className="rounded-6 bg-sunken px-3 py-2">This step was not executed. It returned its pinned data.</p>
 			)}
 			<Facts>
 				<Fact name="Status">
-					<StatusBadge status={head.status} />
+					<StatusBadge status={outcomeOf(head, outcomes)} />
 				</Fact>
 				<Fact name="Action">
 					<code className="font-mono text-12">{head.type}</code>
@@ -85,6 +88,17 @@ function Reason({ head, until, run, asked }: { head: StepHead; until?: string | 
 					<AnswerButtons run={run} step={head.step_id} message={message} small />
 				</div>
 			)}
+		</div>
+	);
+}
+
+/** Rejection says who rejected, and why. */
+function Rejection({ output }: { output: Schema["RunStep"]["output"] | undefined }) {
+	const comment = output?.comment;
+	return (
+		<div className="rounded-6 bg-failed-soft px-3 py-2">
+			<p>{output?.by ? "Rejected." : "Nobody answered in time, which counts as a rejection here."} The run went on.</p>
+			{typeof comment === "string" && comment && <p className="mt-1 break-words whitespace-pre-line">“{comment}”</p>}
 		</div>
 	);
 }
