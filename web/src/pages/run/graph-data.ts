@@ -7,7 +7,7 @@ import { type Doc, isBlock, type Step, type Trigger, triggerNode, walk } from "@
 import type { Outcome, Status } from "@/ui/status";
 import { type Outcomes, outcomeOf } from "./model/outcome";
 import type { RunRecord, StepHead } from "./model/record";
-import { roundsOf, tally } from "./model/rounds";
+import { type Rounds, roundsOf, tally } from "./model/rounds";
 
 export interface NodeData extends Record<string, unknown> {
 	/** The path of the execution that the node shows. */
@@ -73,9 +73,14 @@ function dataOf(drawn: GraphInput, id: string, step: Step | undefined, trigger: 
 		step,
 		head,
 		status: head && outcomeOf(head, drawn.outcomes),
-		tally: rounds && head ? tally(rounds, totals.get(id)) : undefined,
+		tally: rounds && head ? loopNote(rounds, totals.get(id), drawn.outcomes.handled.get(path)) : undefined,
 		look: step && stepLook(step),
 	};
+}
+
+function loopNote(rounds: Rounds, total: number | undefined, handled: number | undefined): string {
+	const words = tally(rounds, total);
+	return handled === undefined ? words : `${words} · ${handled} handled`;
 }
 
 const reached = new Set<Status>(["running", "waiting", "succeeded", "failed", "cancelled"]);

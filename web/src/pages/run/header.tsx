@@ -7,6 +7,7 @@ import { Link } from "@/ui/link";
 import { StatusBadge } from "@/ui/status";
 import { Duration, RelativeTime } from "@/ui/time";
 import { RunActions } from "./actions";
+import { HandledBadge } from "./handled";
 import type { Outcomes } from "./model/outcome";
 import type { Head } from "./model/record";
 
@@ -21,10 +22,11 @@ export interface RunHeaderProps {
 
 /** RunHeader identifies the run and shows its status and actions. */
 export function RunHeader({ head, name, current, waits, outcomes }: RunHeaderProps) {
+	const handled = outcomes.handled.get("");
 	return (
 		<header className="flex flex-wrap items-start gap-x-6 gap-y-3 border-b bg-surface px-4 py-3">
 			<div className="min-w-0 flex-1 basis-72">
-				<div className="flex min-w-0 items-center gap-3">
+				<div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
 					<h1 className="min-w-0 truncate text-16 font-semibold">
 						<Link to="/workflows/$id" params={{ id: head.workflow_id }} className="!text-text">
 							{name ?? head.workflow_id}
@@ -34,6 +36,7 @@ export function RunHeader({ head, name, current, waits, outcomes }: RunHeaderPro
 					{outcomes.rejected.size > 0 && (
 						<StatusBadge status="rejected">{rejections(outcomes.rejected.size)}</StatusBadge>
 					)}
+					{handled !== undefined && <HandledBadge count={handled} />}
 				</div>
 				<dl className="mt-1 flex flex-wrap gap-x-4 gap-y-0.5 text-muted">
 					<Fact name="Run" className="max-sm:hidden">

@@ -42,7 +42,7 @@ function stepHead(path: string, more: Partial<StepHead> = {}): StepHead {
 
 /** A finished run as the page shows it: its header, its steps, and the selected step. */
 function Shown({ record, steps, path = "" }: { record: RunRecord; steps: Step[]; path?: string }) {
-	const outcomes = useOutcomes("run_1", record);
+	const outcomes = useOutcomes("run_1", record, steps);
 	const selection = { path, explicit: true, tab: "summary", view: "graph", select: () => {}, setTab: () => {} };
 	const panes = {
 		run: "run_1",
@@ -69,6 +69,39 @@ function recordOf(...steps: StepHead[]): RunRecord {
 	record.stop();
 	return record;
 }
+
+describe("failures that did not stop the run", () => {
+	const note: Step = { id: "note", name: "Note it", uses: "log.write", on_error: "continue" };
+	const steps: Step[] = [{ id: "lines", name: "Each line", foreach: "x", steps: [note] }, note];
+	const failed = { status: "failed", error: { code: "timed_out", message: "Too slow" } } as Partial<StepHead>;
+	const record = recordOf(
+		stepHead("lines", { type: "foreach" }),
+		stepHead("lines[0].note"),
+		stepHead("lines[7].note", failed),
+		stepHead("note", failed),
+	);
+	const answers = {
+		"GET /v1/runs/run_1/steps/lines/rounds": { total: 8, data: [], next_cursor: null },
+		"GET /v1/runs/run_1/steps/note": { ...stepHead("note", failed), input: {}, output: {} },
+	};
+
+	it("are counted in the header, in the list of steps and for each round", async () => {
+		const { screen } = await renderPage(<Shown record={record} steps={steps} path="lines[7]" />, { answers });
+		expect(screen.getByText("2 failures handled")).toBeDefined();
+		const marks = screen
+			.getAllByRole("treeitem")
+			.map((row) => row.querySelector("[aria-label$=handled]")?.getAttribute("aria-label"));
+		// The loop, its round 8, its round 1, and the step after the loop.
+		expect(marks).toEqual(["1 failure handled", "1 failure handled", undefined, undefined]);
+		expect(screen.getByRole("complementary", { name: "Details" }).textContent).toContain("1 failure handled");
+	});
+
+	it("are explained in the details of the step", async () => {
+		const { screen } = await renderPage(<Shown record={record} steps={steps} path="note" />, { answers });
+		expect(screen.getByText(/The run went on in spite of this failure/)).toBeDefined();
+		expect(screen.getByRole("img", { name: "Failed, and the run went on" })).toBeDefined();
+	});
+});
 
 describe("a rejected approval", () => {
 	const steps: Step[] = [

@@ -26,7 +26,7 @@ function Run({ id }: { id: string }) {
 		workflow.data?.layout as Record<string, [number, number]> | undefined,
 	);
 	const selection = useSelection(record);
-	const outcomes = useOutcomes(id, record);
+	const outcomes = useOutcomes(id, record, definition?.steps ?? none);
 	useRoundKeys(record, definition?.steps ?? none, selection);
 	useTitle(workflow.data ? `Run of ${workflow.data.name}` : "Run");
 	const gone = toApiError(error).status === 404;

@@ -6,6 +6,7 @@ import { ChevronDownIcon, ChevronRightIcon, PlayIcon } from "@/ui/icons";
 import { StatusIcon } from "@/ui/status";
 import { Duration } from "@/ui/time";
 import { type VirtualHandle, VirtualList } from "@/ui/virtual";
+import { HandledMark } from "./handled";
 import type { Outcomes } from "./model/outcome";
 import { tally } from "./model/rounds";
 import { move, type Row, rowOutcome, rowsOf, type StepRow } from "./model/rows";
@@ -131,6 +132,7 @@ const TreeRow = memo(function TreeRow({
 		paddingLeft: 8 + row.depth * 14,
 	};
 	const status = rowOutcome(row, outcomes);
+	const handled = outcomes.handled.get(row.path);
 	return (
 		// biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys
 		<div
@@ -149,11 +151,16 @@ const TreeRow = memo(function TreeRow({
 		>
 			{!flat && <ExpandButton row={row} onTurn={onTurn} />}
 			<span className="flex w-4 shrink-0 justify-center">
-				{status ? <StatusIcon status={status} /> : <NotStartedIcon row={row} />}
+				{status ? (
+					<StatusIcon status={status} label={isHandled(row) ? "Failed, and the run went on" : undefined} />
+				) : (
+					<NotStartedIcon row={row} />
+				)}
 			</span>
 			<span className={cx("min-w-0 flex-1 truncate", !status && "text-muted", row.kind === "round" && "tabular")}>
 				{row.kind === "round" ? `Round ${row.round.index + 1}` : title(row.step)}
 			</span>
+			{handled !== undefined && <HandledMark count={handled} />}
 			<span className="shrink-0 text-12 text-muted tabular">
 				{row.kind === "step" && row.rounds && row.head ? (
 					<LoopTally run={run} row={row} record={record} />
@@ -182,6 +189,10 @@ export function ExpandButton({ row, onTurn }: Pick<RowProps, "row" | "onTurn">) 
 			<Chevron size={12} />
 		</button>
 	);
+}
+
+function isHandled(row: Row): boolean {
+	return row.kind === "step" && row.head?.status === "failed" && row.step.on_error === "continue";
 }
 
 function NotStartedIcon({ row }: { row: Row }) {

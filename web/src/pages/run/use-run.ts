@@ -4,7 +4,7 @@ import { api, got, type Schema } from "@/api/client";
 import { useFollow } from "@/live/hooks";
 import { executionOutcome } from "@/shared/run/outcome";
 import type { Definition, Layout, Step } from "@/shared/workflow/model/types";
-import type { Outcomes } from "./model/outcome";
+import { handledFailures, type Outcomes } from "./model/outcome";
 import { RunRecord } from "./model/record";
 
 /**
@@ -66,13 +66,19 @@ export function useStep(run: string, record: RunRecord, path: string) {
 /** A run can have thousands of approvals in a loop; each decision is a request. */
 const mostDecisions = 50;
 
-/** useOutcomes reads which approvals were rejected: that is in their output, which the stream omits. */
-export function useOutcomes(run: string, record: RunRecord): Outcomes {
+/**
+ * useOutcomes returns what the statuses of a run do not say. Which approvals were rejected is in their output, which the
+ * stream omits.
+ */
+export function useOutcomes(run: string, record: RunRecord, steps: readonly Step[]): Outcomes {
 	const decided = [...record.decided].slice(0, mostDecisions);
 	const key = useQueries({ queries: decided.map((path) => stepQuery(run, record, path)) })
 		.flatMap(({ data }) => (data && executionOutcome(data) === "rejected" ? [data.step_id] : []))
 		.join();
-	return useMemo(() => ({ rejected: new Set(key === "" ? [] : key.split(",")) }), [key]);
+	const rejected = useMemo(() => new Set(key === "" ? [] : key.split(",")), [key]);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the record changes with its version
+	const handled = useMemo(() => handledFailures(record, steps), [record, record.version, steps]);
+	return useMemo(() => ({ rejected, handled }), [rejected, handled]);
 }
 
 /** totalQuery reads the total number of rounds of a loop; it is unknown for a repeat. */

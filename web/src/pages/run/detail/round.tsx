@@ -1,6 +1,7 @@
 import { find, title } from "@/shared/workflow/model";
 import { StatusBadge, StatusIcon } from "@/ui/status";
 import { Duration } from "@/ui/time";
+import { HandledBadge } from "../handled";
 import { outcomeOf } from "../model/outcome";
 import { parsePath, roundPath } from "../model/path";
 import { roundAt, roundsOf } from "../model/rounds";
@@ -19,6 +20,7 @@ export function RoundDetail({
 }: DetailProps & { block: string; index: number }) {
 	const path = roundPath(block, index);
 	const step = find(doc.steps, parsePath(block).id)?.step;
+	const handled = outcomes.handled.get(path);
 	const round = step && roundAt(roundsOf(record, block, step), path);
 	return (
 		<div className="flex min-h-0 flex-1 flex-col gap-3">
@@ -26,7 +28,14 @@ export function RoundDetail({
 				<Heading
 					title={`${step ? title(step) : block} · round ${index + 1}`}
 					path={path}
-					badge={round && <StatusBadge status={round.status} />}
+					badge={
+						round && (
+							<>
+								{handled !== undefined && <HandledBadge count={handled} />}
+								<StatusBadge status={round.status} />
+							</>
+						)
+					}
 				/>
 			)}
 			{!round && (

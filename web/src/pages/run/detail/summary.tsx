@@ -8,7 +8,7 @@ import { isBlock } from "@/shared/workflow/model";
 import { StatusBadge } from "@/ui/status";
 import { Duration, fullTime } from "@/ui/time";
 import { RunLink } from "../header";
-import { type Outcomes, outcomeOf } from "../model/outcome";
+import { handledWords, type Outcomes, outcomeOf } from "../model/outcome";
 import type { RunRecord, StepHead } from "../model/record";
 import { responseOf } from "../model/response";
 import { roundsOf, tally } from "../model/rounds";
@@ -33,6 +33,11 @@ export function StepSummary({ run, record, outcomes, spot, path, body }: Summary
 	return (
 		<div className="flex flex-col gap-4">
 			{head.error && <Failure {...head.error} status={responseOf(body?.output)?.status} />}
+			{head.status === "failed" && spot?.step.on_error === "continue" && (
+				<p className="rounded-6 bg-waiting-soft px-3 py-2">
+					The run went on in spite of this failure: that is how the step handles errors.
+				</p>
+			)}
 			{head.reason && <Reason head={head} until={wait?.until} run={run} asked={body?.input.message} />}
 			{outcomeOf(head, outcomes) === "rejected" && <Rejection output={body?.output} />}
 			{head.pinned && (
@@ -50,7 +55,9 @@ export function StepSummary({ run, record, outcomes, spot, path, body }: Summary
 						<code className="font-mono text-12">{bareExpression(String(spot.step.if))}</code>
 					</Fact>
 				)}
-				{spot && isBlock(spot.step) && <LoopFact run={run} record={record} spot={spot} path={path} />}
+				{spot && isBlock(spot.step) && (
+					<LoopFact run={run} record={record} spot={spot} path={path} handled={outcomes.handled.get(path)} />
+				)}
 				<Fact name={head.status === "skipped" ? "Skipped" : "Started"}>{fullTime(head.started_at)}</Fact>
 				{head.finished_at && head.status !== "skipped" && <Fact name="Finished">{fullTime(head.finished_at)}</Fact>}
 				{head.status !== "skipped" && (
@@ -103,9 +110,22 @@ function Rejection({ output }: { output: Schema["RunStep"]["output"] | undefined
 	);
 }
 
-function LoopFact({ run, record, spot, path }: { run: string; record: RunRecord; spot: Spot; path: string }) {
+interface LoopFactProps {
+	run: string;
+	record: RunRecord;
+	spot: Spot;
+	path: string;
+	handled: number | undefined;
+}
+
+function LoopFact({ run, record, spot, path, handled }: LoopFactProps) {
 	const total = useTotal(run, record, path, spot.step);
-	return <Fact name="Rounds">{tally(roundsOf(record, path, spot.step), total)}</Fact>;
+	return (
+		<Fact name="Rounds">
+			{tally(roundsOf(record, path, spot.step), total)}
+			{handled !== undefined && ` · ${handledWords(handled)}`}
+		</Fact>
+	);
 }
 
 /** NotStarted describes a step that the run has not reached, and may never reach. */
