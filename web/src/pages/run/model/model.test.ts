@@ -241,8 +241,14 @@ describe("waitingText", () => {
 
 describe("curl", () => {
 	it("quotes any payload", () => {
-		expect(startAsCurl("https://x.example", "wf_1", { name: "it's" })).toContain(
-			`-d '{"payload":{"name":"it'\\''s"}}'`,
-		);
+		const again = { trigger: null, body: { payload: { name: "it's" } } };
+		expect(startAsCurl("https://x.example", "wf_1", again)).toContain(`-d '{"payload":{"name":"it'\\''s"}}'`);
+	});
+
+	it("fires the trigger of a call again", () => {
+		const again = { trigger: "hook", body: { payload: {}, headers: { "x-a": "1" } } };
+		const text = startAsCurl("https://x.example", "wf_1", again);
+		expect(text).toContain("'https://x.example/v1/workflows/wf_1/triggers/hook/test'");
+		expect(text).toContain(`-d '{"payload":{},"headers":{"x-a":"1"}}'`);
 	});
 });
