@@ -184,6 +184,26 @@ export async function checkAxe(page: Page, within?: string): Promise<void> {
 	}
 }
 
+/** checkScrolling fails if the page itself scrolls, a tab bar does so vertically, or one scrolling pane is inside another. */
+export async function checkScrolling(page: Page): Promise<void> {
+	const wrong = await page.evaluate(() => {
+		const scrolls = (element: Element) =>
+			/auto|scroll/.test(getComputedStyle(element).overflowY) && element.scrollHeight > element.clientHeight;
+		const nameOf = (element: Element) => `${element.tagName}.${element.className}`;
+		const { scrollHeight, scrollWidth } = document.documentElement;
+		const out = scrollHeight > innerHeight || scrollWidth > innerWidth ? ["the page scrolls"] : [];
+		for (const element of document.querySelectorAll("body *")) {
+			// A text field scrolls its own text.
+			if (!scrolls(element) || element.matches("textarea, .cm-scroller")) continue;
+			if (element.matches("[role=tablist]")) out.push(`a tab bar scrolls: ${nameOf(element)}`);
+			for (let outer = element.parentElement; outer; outer = outer.parentElement)
+				if (scrolls(outer)) out.push(`${nameOf(element)} is inside ${nameOf(outer)}`);
+		}
+		return out;
+	});
+	if (wrong.length > 0) throw new Error(`${page.url()}:\n${wrong.join("\n")}`);
+}
+
 const shots = fileURLToPath(new URL("./shots/", import.meta.url));
 
 /**

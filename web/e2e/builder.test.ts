@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { copied, openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
+import { checkScrolling, copied, openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -108,6 +108,42 @@ test("the picker finds steps by the words of other products", async () => {
 	await firstFor("slack", /Slack/);
 	await typed.fill("try catch");
 	await page.getByText("Every step can retry and handle its failures").waitFor();
+});
+
+test("each pane of the builder scrolls on its own, however long its content is", async () => {
+	const { page } = watched;
+	const values = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`value_${at}`, at]));
+	const id = await opened("Long settings", {
+		steps: [
+			{ id: "first", uses: "data.set", with: { values } },
+			note("last", { on_error: "continue", if: "true", timeout: "30s", retry: { max_attempts: 3 } }),
+		],
+	});
+	for (const size of [
+		{ width: 1440, height: 900 },
+		{ width: 800, height: 900 },
+		{ width: 390, height: 844 },
+	]) {
+		await page.setViewportSize(size);
+		await page.goto(`/workflows/${id}?view=outline&step=last`);
+		const row = page.getByRole("treeitem", { name: /last/ });
+		await row.press("t"); // a click opens a sheet on narrow screens
+		await page.getByRole("tab", { name: "Available data" }).click();
+		await page.getByRole("button", { name: "Expand workflow" }).click();
+		await checkScrolling(page);
+		if (size.width > 1024) {
+			// Each section is rendered once it is open.
+			for (const name of ["Runs after", "Mask"])
+				await page.getByRole("button", { name: new RegExp(`^${name}`) }).click();
+			await page.getByRole("button", { name: /^Mask/, expanded: true }).waitFor();
+			await checkScrolling(page);
+		}
+		await page.goto(`/workflows/${id}?view=yaml`);
+		await page.locator(".cm-scroller").waitFor();
+		await checkScrolling(page);
+	}
+	await page.setViewportSize({ width: 1440, height: 900 });
+	watched.check();
 });
 
 longTest("a first workflow using only the keyboard", async () => {
