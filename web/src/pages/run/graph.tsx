@@ -66,13 +66,7 @@ function RunGraph({ run, record, outcomes, doc, selection }: PanesProps) {
 				<Background gap={24} />
 				<View surface={surface} moved={moved} laid={laid} shown={shown} ready={ready} />
 				<ZoomControls fit="Zoom to fit" />
-				<Overview
-					count={nodes.length}
-					least={30}
-					ariaLabel="Minimap"
-					nodeColor={colourOf}
-					style={{ width: 140, height: 100 }}
-				/>
+				<Overview nodes={nodes} ariaLabel="Minimap" nodeColor={colourOf} />
 			</ReactFlow>
 			<RoundPager record={record} steps={doc.steps} path={path} select={select} />
 		</div>

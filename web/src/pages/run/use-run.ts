@@ -76,7 +76,6 @@ export function useOutcomes(run: string, record: RunRecord, steps: readonly Step
 		.flatMap(({ data }) => (data && executionOutcome(data) === "rejected" ? [data.step_id] : []))
 		.join();
 	const rejected = useMemo(() => new Set(key === "" ? [] : key.split(",")), [key]);
-	// biome-ignore lint/correctness/useExhaustiveDependencies: the record changes with its version
 	const handled = useMemo(() => handledFailures(record, steps), [record, record.version, steps]);
 	return useMemo(() => ({ rejected, handled }), [rejected, handled]);
 }

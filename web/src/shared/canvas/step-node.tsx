@@ -5,6 +5,7 @@ import { type Outcome, StatusIcon, statuses } from "@/ui/status";
 import { IconTile } from "../mark";
 import { actionIcon, PinIcon, ShieldIcon } from "./icons";
 import { box } from "./look";
+import { shortCondition } from "./short-condition";
 
 export interface StepNodeProps {
 	name: string;
@@ -57,17 +58,17 @@ export const StepNode = memo(function StepNode(props: StepNodeProps) {
 	);
 });
 
-/** Condition is the chip on the top border of a node; on a frame it is raised above the header. */
+/** Condition is the chip on the top border of a node; on a frame it is above the border, or it would cover the title. */
 export function Condition({ text, raised = false }: { text: string; raised?: boolean }) {
 	return (
 		<span
 			title={`Only if ${text}`}
 			className={cx(
-				"condition absolute left-1/2 max-w-[200px] -translate-x-1/2 truncate rounded-full border bg-surface px-2 text-12 leading-[18px] text-muted",
-				raised ? "-top-3.5" : "-top-2.5",
+				"condition absolute left-1/2 max-w-[232px] -translate-x-1/2 truncate rounded-full border bg-surface px-2 text-12 leading-[18px] text-muted",
+				raised ? "bottom-full" : "-top-2.5",
 			)}
 		>
-			if <span className="font-mono">{text}</span>
+			if <span className="font-mono">{shortCondition(text)}</span>
 		</span>
 	);
 }

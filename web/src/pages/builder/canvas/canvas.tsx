@@ -91,14 +91,7 @@ export function Canvas() {
 					<Background variant={BackgroundVariant.Dots} gap={24} size={1.5} />
 					<SelectionBar />
 					<Controls />
-					<Overview
-						count={nodes.length}
-						least={7}
-						ariaLabel="Minimap"
-						nodeBorderRadius={16}
-						nodeColor="var(--control)"
-						className="!m-3 max-lg:!hidden"
-					/>
+					<Overview nodes={nodes} ariaLabel="Minimap" nodeBorderRadius={16} nodeColor="var(--control)" />
 				</ReactFlow>
 			</div>
 		</OverlayContext>
