@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { checkScrolling, copied, openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
+import { checkAxe, checkScrolling, copied, openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -141,6 +141,7 @@ test("each pane of the builder scrolls on its own, however long its content is",
 		await page.goto(`/workflows/${id}?view=yaml`);
 		await page.locator(".cm-scroller").waitFor();
 		await checkScrolling(page);
+		await checkAxe(page);
 	}
 	await page.setViewportSize({ width: 1440, height: 900 });
 	watched.check();
