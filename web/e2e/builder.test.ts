@@ -128,6 +128,7 @@ test("each pane of the builder scrolls on its own, however long its content is",
 		await page.goto(`/workflows/${id}?view=outline&step=last`);
 		const row = page.getByRole("treeitem", { name: /last/ });
 		await row.press("t"); // a click opens a sheet on narrow screens
+		await page.getByRole("dialog").getByRole("button", { name: "Test step" }).click();
 		await page.getByRole("tab", { name: "Available data" }).click();
 		await page.getByRole("button", { name: "Expand workflow" }).click();
 		await checkScrolling(page);
@@ -144,6 +145,34 @@ test("each pane of the builder scrolls on its own, however long its content is",
 		await checkAxe(page);
 	}
 	await page.setViewportSize({ width: 1440, height: 900 });
+	watched.check();
+});
+
+test("letters act only while the canvas has the focus, and send nothing without a confirmation", async () => {
+	const { page } = watched;
+	await opened("Letters", { steps: [note("only")] });
+	const picker = page.getByRole("region", { name: "Add a step" });
+	const outside = page.getByRole("button", { name: "Activate", exact: true });
+	await outside.focus();
+	for (const key of ["a", "t", "f", "y"]) await page.keyboard.press(key);
+	// What a key opens would be there by now: the canvas answers the next ones in order.
+	await node(page, "only").click();
+	await page.keyboard.press("t");
+	const dialog = page.getByRole("dialog");
+	await dialog.getByText("Test “only”?").waitFor();
+	expect(await page.getByRole("tab", { name: "Test this step" }).count()).toBe(0);
+	await dialog.getByRole("button", { name: "Cancel" }).click();
+	await dialog.waitFor({ state: "detached" });
+	expect(await picker.count()).toBe(0);
+	// Beside the steps, the canvas itself gets the focus.
+	await page.locator(".react-flow__pane").click({ position: { x: 60, y: 300 } });
+	await page.keyboard.press("y");
+	await page.locator('[data-surface="text"]').waitFor();
+	await waitForFocus(page.locator('[data-surface="text"]'));
+	await page.keyboard.press("y");
+	await waitForFocus(page.locator('[data-surface="canvas"]'));
+	await page.keyboard.press("a");
+	await picker.waitFor();
 	watched.check();
 });
 

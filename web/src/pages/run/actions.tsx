@@ -69,11 +69,12 @@ function useRunActions(head: Head) {
 export function RunActions({ head, current }: { head: Head; current: number | undefined }) {
 	const may = useMay("execute");
 	const [confirming, setConfirming] = useState(false);
+	const [asking, setAsking] = useState(false);
 	const { retry, again, curl } = useRunActions(head);
 	const running = head.status === "running";
 	const choices = may ? retryChoices(head, current) : [];
 	const [first] = choices;
-	useShortcut("R", first?.label ?? "Retry", () => first && !retry.isPending && retry.mutate(first), "Run");
+	useShortcut("R", first?.label ?? "Retry", () => first && !retry.isPending && setAsking(true), "Run");
 	return (
 		<div className="flex flex-wrap items-center gap-2">
 			{may && running && (
@@ -103,6 +104,17 @@ export function RunActions({ head, current }: { head: Head; current: number | un
 					Copy as cURL
 				</MenuItem>
 			</Menu>
+			{first && (
+				<ConfirmDialog
+					open={asking}
+					onOpenChange={setAsking}
+					title="Retry this run?"
+					verb={first.label}
+					onConfirm={() => retry.mutateAsync(first)}
+				>
+					Steps that succeeded keep their results. The others run again, with real effects.
+				</ConfirmDialog>
+			)}
 			<ConfirmDialog
 				open={confirming}
 				onOpenChange={setConfirming}

@@ -54,7 +54,9 @@ export function Canvas() {
 			<div
 				ref={surface}
 				data-surface="canvas"
-				className={cx("builder-canvas relative size-full", connecting && "connecting")}
+				// A click on the canvas beside its steps moves the focus to it, and so the keys.
+				tabIndex={-1}
+				className={cx("builder-canvas relative size-full outline-none", connecting && "connecting")}
 			>
 				<ReactFlow<CanvasNode, CanvasEdge>
 					{...flowOptions}

@@ -38,6 +38,7 @@ export type Question =
 	| { readonly kind: "connect"; readonly from: string }
 	| { readonly kind: "into"; readonly nodes: readonly string[] }
 	| { readonly kind: "split"; readonly place: Place }
+	| { readonly kind: "test"; readonly step: string }
 	| { readonly kind: "find" };
 
 export interface State {
