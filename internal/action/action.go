@@ -22,6 +22,9 @@ type Spec struct {
 	Name    string
 	Title   string
 	Summary string
+	// Keywords are words that people search for the action by, apart from those of its
+	// name and title, such as what other products call it.
+	Keywords []string
 	// Input is the JSON Schema of a step's `with`, Output that of its result. A member of
 	// the input with the keyword x-literal cannot contain expressions; its value says what
 	// to do instead.

@@ -20,6 +20,7 @@ type actionBody struct {
 	Name         string          `json:"name"`
 	Title        string          `json:"title"`
 	Summary      string          `json:"summary"`
+	Keywords     []string        `json:"keywords"`
 	Pure         bool            `json:"pure"`
 	Connects     bool            `json:"accepts_connection"`
 	Integration  *string         `json:"integration"`
@@ -39,7 +40,7 @@ type actionExample struct {
 
 func showAction(spec action.Spec) actionBody {
 	body := actionBody{
-		Name: spec.Name, Title: spec.Title, Summary: spec.Summary, Pure: spec.Pure, Connects: spec.Connects, Integration: orNull(spec.Integration),
+		Name: spec.Name, Title: spec.Title, Summary: spec.Summary, Keywords: orEmpty(spec.Keywords), Pure: spec.Pure, Connects: spec.Connects, Integration: orNull(spec.Integration),
 		InputSchema: jsonOrNull(spec.Input), OutputSchema: jsonOrNull(spec.Output),
 		Limits: orEmpty(spec.Limits), Codes: orEmpty(spec.Codes), Examples: make([]actionExample, len(spec.Examples)),
 	}

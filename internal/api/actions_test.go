@@ -13,7 +13,7 @@ import (
 )
 
 func TestActions(t *testing.T) {
-	const keys = "name title summary pure accepts_connection integration input_schema output_schema limits codes examples"
+	const keys = "name title summary keywords pure accepts_connection integration input_schema output_schema limits codes examples"
 	runScenarios(t, []scenario{
 		{
 			name:    "the list has every action in alphabetical order",
@@ -60,6 +60,10 @@ func TestActions(t *testing.T) {
 					w.t.Errorf("codes are %v", codes)
 				}
 			},
+		},
+		{
+			name:    "an action has the words that people search for it by",
+			request: "GET /v1/actions/flow.wait", status: 200, contains: `{"keywords": ["delay", "sleep", "pause", "timer"]}`,
 		},
 		{
 			name:    "an unknown action is action_not_found, with the nearest one",

@@ -83,7 +83,7 @@ func TestIntegrations(t *testing.T) {
 		{
 			name:    "an operation is an action",
 			request: "GET /v1/actions/telegram.send_message", scope: "read", status: 200,
-			contains: `{"name": "telegram.send_message", "accepts_connection": true, "integration": "telegram", "input_schema": {"required": ["chat", "text"], "properties": {"text": {"type": "string"}}}}`,
+			contains: `{"name": "telegram.send_message", "keywords": ["bot", "chat", "message"], "accepts_connection": true, "integration": "telegram", "input_schema": {"required": ["chat", "text"], "properties": {"text": {"type": "string"}}}}`,
 		},
 		{
 			name:    "an operation that does not exist",

@@ -117,6 +117,9 @@ func checkTestURL(c *opened) error {
 		return nil
 	}
 	target, err := c.auth.Test.URL.URL(c.env())
+	if err == nil && !allows(c.Hosts, target) && allowsWithTLS(c.Hosts, target) {
+		return fault.Field("/definition/test_url", "is on http, but the host %s means https: add http://%s to hosts if the server has no TLS", target.Host, target.Host)
+	}
 	if err != nil || !allows(c.Hosts, target) {
 		return fault.Field("/definition/test_url", "must be on one of the hosts of the connection: add its host to hosts, or use another URL")
 	}

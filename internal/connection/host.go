@@ -78,6 +78,13 @@ func canonicalName(name string) (string, error) {
 	return ascii, nil
 }
 
+// allowsWithTLS reports whether an http URL would lead to one of the hosts if it were https.
+func allowsWithTLS(hosts []Host, u *url.URL) bool {
+	secure := *u
+	secure.Scheme = "https"
+	return u.Scheme == "http" && allows(hosts, &secure)
+}
+
 // allows reports whether a URL leads to one of the hosts.
 func allows(hosts []Host, u *url.URL) bool {
 	if u.User != nil || u.Opaque != "" {

@@ -55,6 +55,23 @@ func TestCredentialStaysAtItsHosts(t *testing.T) {
 	}
 }
 
+// TestAllowsWithTLS checks that only the scheme is wrong with a URL.
+func TestAllowsWithTLS(t *testing.T) {
+	t.Parallel()
+	hosts := []Host{"127.0.0.1:9701", "http://plain.example"}
+	for text, want := range map[string]bool{
+		"http://127.0.0.1:9701/me": true, "https://127.0.0.1:9701/me": false, "http://127.0.0.1:9702/": false, "http://plain.example/": false,
+	} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := allowsWithTLS(hosts, u); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
 func TestParseHost(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Host{

@@ -46,8 +46,13 @@ func authenticate(req *http.Request, credential Credential) (*http.Request, erro
 // checkCredential rejects a request to a host that must not see its credential. Only
 // a redirect may lead there, and then without it.
 func checkCredential(u *url.URL, credential Credential) error {
-	if credential != nil && !credential.Allows(u) {
-		return fail(Denied, nil, "the connection must not be used for %s: it is not one of its hosts", u.Host)
+	if credential == nil || credential.Allows(u) {
+		return nil
 	}
-	return nil
+	secure := *u
+	secure.Scheme = "https"
+	if u.Scheme == "http" && credential.Allows(&secure) {
+		return fail(Denied, nil, "nothing was sent: the URL is on http, but the host %s of the connection means https; if the server has no TLS, the connection needs the host http://%s", u.Host, u.Host)
+	}
+	return fail(Denied, nil, "nothing was sent: the connection must not be used for %s://%s, which is not one of its hosts", u.Scheme, u.Host)
 }

@@ -163,6 +163,32 @@ func TestCredentialForAnotherHost(t *testing.T) {
 	}
 }
 
+// tlsCredential is a credential for hosts with TLS only.
+type tlsCredential struct{ testCredential }
+
+func (c tlsCredential) Allows(u *url.URL) bool {
+	return u.Scheme == "https" && c.testCredential.Allows(u)
+}
+
+// TestCredentialNamesTheScheme checks that the error about a host says which scheme it was
+// used with, and that the scheme alone is wrong if it is.
+func TestCredentialNamesTheScheme(t *testing.T) {
+	t.Parallel()
+	d := newDecoy(t)
+	target := net.JoinHostPort(outside, fmt.Sprint(d.port))
+	client := newClient(t, egress.Config{Policy: internet})
+	for want, hosts := range map[string][]string{
+		"the host " + target + " of the connection means https":                     {target},
+		"must not be used for http://" + target + ", which is not one of its hosts": {"api.example.com"},
+	} {
+		credential := tlsCredential{testCredential{hosts: hosts}}
+		_, err := client.Do(t.Context(), egress.Request{Workspace: "w", URL: "http://" + target + "/", Credential: credential, Timeout: 3 * time.Minute})
+		if failure := wantError(t, err, egress.Denied); !strings.Contains(failure.Message, want) {
+			t.Errorf("message %q does not contain %q", failure.Message, want)
+		}
+	}
+}
+
 // TestCredentialIsNotShown checks that a credential in the query is neither in the URL
 // of the response nor in errors.
 func TestCredentialIsNotShown(t *testing.T) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 
-	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -62,7 +61,7 @@ func (f *frame) stateOf(need workflow.Need) needState {
 // a real one.
 func (f *frame) took(need workflow.Need) bool {
 	output, _ := f.env.Steps[f.program.Steps[need.Step].ID].Output.(map[string]any)
-	return branch.Took(output, need.Path)
+	return workflow.Took(output, need.Path)
 }
 
 // readiness applies the join rule of a step to what it needs. It depends only on settled

@@ -160,7 +160,7 @@ func Name(i *integration.Integration, o *integration.Operation) string { return 
 func (a *Actions) Entry(i *integration.Integration, o *integration.Operation) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name: Name(i, o), Title: o.Title, Summary: summary(i, o.Title, o.Summary), Input: o.InputSchema(), Output: outputSchema(o),
+			Name: Name(i, o), Title: o.Title, Summary: summary(i, o.Title, o.Summary), Keywords: i.Keywords, Input: o.InputSchema(), Output: outputSchema(o),
 			Connects: true, Integration: i.ConnectedAs(), Timeout: o.Timeout, Codes: codes,
 		},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {

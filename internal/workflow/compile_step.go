@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
@@ -124,7 +123,7 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 	if known {
 		problems = c.catalog.Check(compiled.Uses, input, templated(input))
 	}
-	if compiled.Uses == branch.Name {
+	if compiled.Uses == switchAction {
 		c.compileSwitch(at+"/with", compiled, input, sc)
 	}
 	value, err := expr.CompileValue(input, escapes(entry.Spec))

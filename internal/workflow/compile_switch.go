@@ -4,9 +4,17 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/expr"
 )
+
+// switchAction is the action that chooses between paths. The engine evaluates its conditions.
+const switchAction = "flow.switch"
+
+// Took reports whether a switch with this output took a path.
+func Took(output map[string]any, path string) bool {
+	paths, _ := output["paths"].([]any)
+	return output["path"] == path || slices.Contains(paths, any(path))
+}
 
 // Switch is the compiled input of a switch.
 type Switch struct {
@@ -25,7 +33,7 @@ type SwitchPath struct {
 // pathIDs returns the ids of the paths of a switch as far as its input can be read; nil for
 // any other step.
 func pathIDs(step Step) []string {
-	if step.Uses != branch.Name {
+	if step.Uses != switchAction {
 		return nil
 	}
 	input, err := decodeInput(step.With)

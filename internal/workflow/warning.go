@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stepmill/stepmill/internal/action/branch"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
@@ -27,7 +26,7 @@ func warnOfSwitches(steps []Step, at string, out *[]Problem) {
 	for i, step := range steps {
 		here := at + "/" + strconv.Itoa(i)
 		warnOfSwitches(step.Steps, here+"/steps", out)
-		if step.Uses != branch.Name {
+		if step.Uses != switchAction {
 			continue
 		}
 		input, err := decodeInput(step.With)

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { copied, openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
+import { checkAxe, checkScrolling, copied, openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -84,6 +84,95 @@ test("a first workflow by mouse: add a trigger and a step, save, run", async () 
 		{ id: "write", name: "Write to the log", uses: "log.write", with: { message: "Hello" } },
 	]);
 	await shoot(page, "builder-first");
+	watched.check();
+});
+
+test("the picker finds steps by the words of other products", async () => {
+	const { page } = watched;
+	await opened("By other words");
+	await page.getByRole("button", { name: "What happens first?" }).click();
+	const first = page.getByRole("listbox", { name: "Choices" }).getByRole("option").first();
+	const typed = page.getByRole("combobox", { name: "Search actions" });
+	const firstFor = async (words: string, title: RegExp) => {
+		await typed.fill(words);
+		await expect.poll(() => first.textContent(), { message: words }).toMatch(title);
+	};
+	for (const words of ["if", "if else", "branch", "switch", "filter"]) await firstFor(words, /^Split into paths/);
+	for (const words of ["loop", "iterate", "parallel"]) await firstFor(words, /^For each/);
+	for (const words of ["http", "request", "api"]) await firstFor(words, /^Call a URL/);
+	for (const words of ["delay", "sleep", "pause"]) await firstFor(words, /^Wait/);
+	for (const words of ["code", "script"]) await firstFor(words, /^Run JavaScript/);
+	for (const words of ["email", "mail"]) await firstFor(words, /Gmail|Outlook|SendGrid/);
+	await firstFor("merge", /^Build an object/);
+	await firstFor("approve", /^Ask for approval/);
+	await firstFor("slack", /Slack/);
+	await typed.fill("try catch");
+	await page.getByText("Every step can retry and handle its failures").waitFor();
+});
+
+test("each pane of the builder scrolls on its own, however long its content is", async () => {
+	const { page } = watched;
+	const values = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`value_${at}`, at]));
+	const id = await opened("Long settings", {
+		steps: [
+			{ id: "first", uses: "data.set", with: { values } },
+			note("last", { on_error: "continue", if: "true", timeout: "30s", retry: { max_attempts: 3 } }),
+		],
+	});
+	for (const size of [
+		{ width: 1440, height: 900 },
+		{ width: 800, height: 900 },
+		{ width: 390, height: 844 },
+	]) {
+		await page.setViewportSize(size);
+		await page.goto(`/workflows/${id}?view=outline&step=last`);
+		const row = page.getByRole("treeitem", { name: /last/ });
+		await row.press("t"); // a click opens a sheet on narrow screens
+		await page.getByRole("dialog").getByRole("button", { name: "Test step" }).click();
+		await page.getByRole("tab", { name: "Available data" }).click();
+		await page.getByRole("button", { name: "Expand workflow" }).click();
+		await checkScrolling(page);
+		if (size.width > 1024) {
+			// Each section is rendered once it is open.
+			for (const name of ["Runs after", "Mask"])
+				await page.getByRole("button", { name: new RegExp(`^${name}`) }).click();
+			await page.getByRole("button", { name: /^Mask/, expanded: true }).waitFor();
+			await checkScrolling(page);
+		}
+		await page.goto(`/workflows/${id}?view=yaml`);
+		await page.locator(".cm-scroller").waitFor();
+		await checkScrolling(page);
+		await checkAxe(page);
+	}
+	await page.setViewportSize({ width: 1440, height: 900 });
+	watched.check();
+});
+
+test("letters act only while the canvas has the focus, and send nothing without a confirmation", async () => {
+	const { page } = watched;
+	await opened("Letters", { steps: [note("only")] });
+	const picker = page.getByRole("region", { name: "Add a step" });
+	const outside = page.getByRole("button", { name: "Activate", exact: true });
+	await outside.focus();
+	for (const key of ["a", "t", "f", "y"]) await page.keyboard.press(key);
+	// What a key opens would be there by now: the canvas answers the next ones in order.
+	await node(page, "only").click();
+	await page.keyboard.press("t");
+	const dialog = page.getByRole("dialog");
+	await dialog.getByText("Test “only”?").waitFor();
+	expect(await page.getByRole("tab", { name: "Test this step" }).count()).toBe(0);
+	await dialog.getByRole("button", { name: "Cancel" }).click();
+	await dialog.waitFor({ state: "detached" });
+	expect(await picker.count()).toBe(0);
+	// Beside the steps, the canvas itself gets the focus.
+	await page.locator(".react-flow__pane").click({ position: { x: 60, y: 300 } });
+	await page.keyboard.press("y");
+	await page.locator('[data-surface="text"]').waitFor();
+	await waitForFocus(page.locator('[data-surface="text"]'));
+	await page.keyboard.press("y");
+	await waitForFocus(page.locator('[data-surface="canvas"]'));
+	await page.keyboard.press("a");
+	await picker.waitFor();
 	watched.check();
 });
 

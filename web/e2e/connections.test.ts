@@ -167,6 +167,7 @@ test("a connection is made in the builder, keeps the edit, and the step works wi
 	await page.getByRole("button", { name: "Zoom to fit" }).click();
 	await page.locator('[data-node="orders"]').click();
 	await page.keyboard.press("t");
+	await page.getByRole("dialog").getByRole("button", { name: "Test step" }).click();
 	await page.getByRole("button", { name: "Pin this output" }).waitFor();
 	await expect
 		.poll(async () => (await server.call("GET", "/v1/connections")).data.find(named("warehouse")).status)

@@ -199,7 +199,7 @@ longTest("images, audio and video are shown", async () => {
 
 longTest("text, JSON, lines and CSV are shown", async () => {
 	const { page } = watched;
-	const content = () => dialog().getByRole("region", { name: "Content" });
+	const content = () => dialog().getByLabel("Content", { exact: true });
 
 	await open(
 		await store(sample("data.json", "application/json", '{"id":12345678901234567890,"rate":1.10,"tags":["a"]}')),
@@ -414,7 +414,7 @@ longTest.each(hostile)("nothing in $name is executed", async (file) => {
 		await dialog().getByText("There is no preview for files of this type.").waitFor();
 	} else {
 		// Documents are shown as their source.
-		await dialog().getByRole("region", { name: "Content" }).getByText("localStorage.setItem").waitFor();
+		await dialog().getByLabel("Content", { exact: true }).getByText("localStorage.setItem").waitFor();
 		if (file.name.includes("<script>")) await shoot(page, "file-html");
 	}
 	expect(await dialog().getByRole("heading").textContent()).toBe(file.name.split("/").pop());

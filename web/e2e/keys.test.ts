@@ -28,7 +28,7 @@ test("a key is created, used with its example, and revoked", async () => {
 
 	const key = (await page.getByRole("group", { name: "API key" }).textContent()) ?? "";
 	expect(key).toMatch(/^smk_\w{8}_\w{46}$/);
-	const example = (await page.getByRole("region", { name: "cURL example" }).textContent()) ?? "";
+	const example = (await page.getByRole("group", { name: "cURL example" }).textContent()) ?? "";
 	expect(example).toContain(key);
 	await shoot(page, "keys-made");
 	const answer = JSON.parse(execFileSync("sh", ["-c", example], { encoding: "utf8" }));

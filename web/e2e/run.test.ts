@@ -57,6 +57,40 @@ test("a failed run shows its error and can be retried from the failed step", asy
 	watched.check();
 });
 
+test("running again keeps the headers and the query of a webhook call", async () => {
+	const { page } = watched;
+	const { id: workflow } = await server.call("POST", "/v1/workflows", { name: "Called again" });
+	await server.call("PATCH", `/v1/workflows/${workflow}`, {
+		state: "active",
+		triggers: [{ id: "hook", type: "webhook" }],
+		steps: [
+			{
+				id: "seen",
+				uses: "data.set",
+				with: { values: { event: "${{ trigger.headers['x-event'] }}", page: "${{ trigger.query.page }}" } },
+			},
+		],
+	});
+	const { data } = await server.call("GET", `/v1/workflows/${workflow}/triggers`);
+	await fetch(`${data[0].url}?page=7`, {
+		method: "POST",
+		headers: { "Content-Type": "application/json", "X-Event": "order.created" },
+		body: "{}",
+	});
+	const list = `/v1/workflows/${workflow}/runs`;
+	await expect.poll(async () => (await server.call("GET", list)).data.length).toBe(1);
+	const [{ id: run }] = (await server.call("GET", list)).data;
+	await page.goto(`/runs/${run}`);
+	await page.getByRole("button", { name: "Run again" }).click();
+	await page.waitForURL((url) => !url.pathname.endsWith(run));
+	await page.getByRole("treeitem", { name: /seen/ }).click();
+	await page.getByRole("tab", { name: "Output" }).click();
+	const output = page.getByRole("tabpanel", { name: "Output" });
+	await output.getByText('"order.created"').waitFor();
+	await output.getByText('"7"').waitFor();
+	watched.check();
+});
+
 longTest("a failed request shows the response", async () => {
 	const { page } = watched;
 	const shop = createServer((request, response) => {

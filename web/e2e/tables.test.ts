@@ -334,7 +334,7 @@ longTest("viewers see everything and can change nothing", async () => {
 	await page.getByRole("link", { name: "orders" }).click();
 	const long = page.getByRole("gridcell").first();
 	await long.dblclick();
-	const text = await page.getByRole("dialog", { name: "note" }).getByRole("region", { name: "note" }).textContent();
+	const text = await page.getByRole("dialog", { name: "note" }).getByRole("group", { name: "note" }).textContent();
 	expect(text).toHaveLength(5_000);
 	await page.keyboard.press("Escape");
 	await waitForFocus(long);

@@ -127,6 +127,7 @@ test("a step is tested, its output pinned, and the pin used in a draft run", asy
 	const id = await opened("Pins", "get");
 	await select(page, "get");
 	await page.keyboard.press("t");
+	await page.getByRole("dialog").getByRole("button", { name: "Test step" }).click();
 	await page.getByRole("button", { name: "Pin this output" }).waitFor();
 	await page.getByText("Trigger data").waitFor();
 	await page.getByRole("button", { name: "Pin this output" }).click();
@@ -144,6 +145,7 @@ test("a step is tested, its output pinned, and the pin used in a draft run", asy
 
 	await select(page, "count");
 	await page.keyboard.press("t");
+	await page.getByRole("dialog").getByRole("button", { name: "Test step" }).click();
 	await page.getByText('"total"').first().waitFor();
 	await expect.poll(() => page.getByRole("tabpanel").textContent()).toContain("14");
 	await expect.poll(() => page.getByRole("tabpanel").textContent()).toMatch(/Get the order\s*pinned/);

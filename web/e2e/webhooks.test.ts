@@ -121,7 +121,7 @@ longTest("a 410 response disables the webhook, which shows why and can be enable
 	await page.getByRole("button", { name: "Enable webhook" }).click();
 	await page.getByText("Disabled automatically").waitFor({ state: "detached" });
 	await page.getByRole("tab", { name: "Verify signatures" }).click();
-	await page.getByRole("region", { name: "Node example" }).waitFor();
+	await page.getByRole("group", { name: "Node example" }).waitFor();
 	await shoot(page, "webhooks-verify");
 	watched.check();
 });

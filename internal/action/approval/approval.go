@@ -31,8 +31,9 @@ type approval struct{ notify action.Action }
 func Entry(notify action.Action) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:  "flow.approval",
-			Title: "Ask for approval",
+			Name:     "flow.approval",
+			Title:    "Ask for approval",
+			Keywords: []string{"approve", "reject", "confirm", "human", "review", "manual"},
 			Summary: "Waits until someone approves or rejects, optionally with a comment and data. A rejection is not a failure: " +
 				"later steps check `approved`. The wait survives restarts.",
 			Pure:       true,

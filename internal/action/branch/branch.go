@@ -5,22 +5,21 @@ package branch
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/stepmill/stepmill/internal/action"
 )
-
-// Name is the value of `uses`.
-const Name = "flow.switch"
 
 // Entry declares the action.
 func Entry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    Name,
+			Name:    "flow.switch",
 			Title:   "Branch",
 			Summary: "Chooses between paths: the first whose condition is true or, with match: all, each of them. A later step is on a path if it has the path in needs, such as size.big.",
-			Pure:    true,
+			Keywords: []string{
+				"if", "if else", "else", "switch", "condition", "case", "filter", "router", "split", "split into paths", "decision", "when",
+			},
+			Pure: true,
 			Input: `{
 				"type": "object",
 				"required": ["paths"],
@@ -92,10 +91,4 @@ func run(_ context.Context, req action.Request) (action.Result, error) {
 		return action.Result{Output: map[string]any{"path": nil}}, nil
 	}
 	return action.Result{Output: map[string]any{"path": taken[0]}}, nil
-}
-
-// Took reports whether a switch with this output took a path.
-func Took(output map[string]any, path string) bool {
-	paths, _ := output["paths"].([]any)
-	return output["path"] == path || slices.Contains(paths, any(path))
 }

@@ -29,7 +29,7 @@ func TestExamples(t *testing.T) {
 	}
 	for _, name := range c.Names() {
 		entry, _ := c.Find(name)
-		if entry.Spec.Title == "" || entry.Spec.Summary == "" || len(entry.Spec.Examples) == 0 {
+		if entry.Spec.Title == "" || entry.Spec.Summary == "" || len(entry.Spec.Keywords) == 0 || len(entry.Spec.Examples) == 0 {
 			t.Errorf("%s is not documented", name)
 		}
 		for _, example := range entry.Spec.Examples {

@@ -47,8 +47,9 @@ type Runner interface {
 func Entry(runner Runner) action.Entry {
 	entry := action.Entry{
 		Spec: action.Spec{
-			Name:  "code.js",
-			Title: "Run JavaScript",
+			Name:     "code.js",
+			Title:    "Run JavaScript",
+			Keywords: []string{"code", "script", "javascript", "function", "custom"},
 			Summary: "Runs the body of a JavaScript function and returns its result. The script runs in a separate process " +
 				"with limited time and memory, without access to the file system, network or timers. It can read the files in its input and create new ones. Its console output is written to the log of the step.",
 			Input:  inputSchema,

@@ -11,11 +11,12 @@ import (
 func Entry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "data.set",
-			Title:   "Build an object",
-			Summary: "Builds an object from literal values and expressions. Later steps read it as the step's output.",
-			Pure:    true,
-			Stores:  true,
+			Name:     "data.set",
+			Title:    "Build an object",
+			Keywords: []string{"set", "edit fields", "variable", "assign", "map", "transform", "format", "merge", "combine", "filter a list"},
+			Summary:  "Builds an object from literal values and expressions. Later steps read it as the step's output.",
+			Pure:     true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"required": ["values"],

@@ -20,8 +20,9 @@ const returnErrors = "return"
 func Entry(client transfer.Client) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:  "graphql.request",
-			Title: "Call a GraphQL service",
+			Name:     "graphql.request",
+			Title:    "Call a GraphQL service",
+			Keywords: []string{"query", "mutation"},
 			Summary: "Sends a GraphQL query or mutation and returns its data. Errors in the answer fail the step. Network errors, timeouts, rate limits and the statuses 408, 425, 429 and 5xx are retried. " +
 				"Every attempt carries the same Idempotency-Key, unless the step sets one.",
 			Connects: true,

@@ -20,8 +20,9 @@ const responseFile = "file"
 func Entry(client transfer.Client) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:  "http.request",
-			Title: "Call a URL",
+			Name:     "http.request",
+			Title:    "Call a URL",
+			Keywords: []string{"request", "api", "rest", "http", "curl", "fetch", "webhook"},
 			Summary: "Sends an HTTP request and returns the response. Network errors, timeouts and the statuses 408, 425, 429 and 5xx are retried. " +
 				"Every attempt carries the same Idempotency-Key, unless the step sets one. X-Service-Depth is the number of ancestors of the run.",
 			Connects: true,

@@ -111,11 +111,12 @@ func (in input) scope(req action.Request) state.Scope {
 func setEntry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "state.set",
-			Title:   "Set a key",
-			Summary: "Stores a value under a key, exactly once. With if_absent, only the first run sets the key and the others see that it exists.",
-			Writes:  true,
-			Stores:  true,
+			Name:     "state.set",
+			Title:    "Set a key",
+			Keywords: []string{"store", "remember", "cache", "memory", "variable", "lock", "deduplicate"},
+			Summary:  "Stores a value under a key, exactly once. With if_absent, only the first run sets the key and the others see that it exists.",
+			Writes:   true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"required": ["key", "value"],
@@ -169,11 +170,12 @@ func setEntry() action.Entry {
 func incrementEntry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "state.increment",
-			Title:   "Increment a key",
-			Summary: "Adds to the number under a key, exactly once. No increment is lost, however many runs do this at the same time.",
-			Writes:  true,
-			Stores:  true,
+			Name:     "state.increment",
+			Title:    "Increment a key",
+			Keywords: []string{"count", "counter", "memory"},
+			Summary:  "Adds to the number under a key, exactly once. No increment is lost, however many runs do this at the same time.",
+			Writes:   true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"required": ["key"],
@@ -220,11 +222,12 @@ func incrementEntry() action.Entry {
 func deleteEntry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "state.delete",
-			Title:   "Delete a key",
-			Summary: "Deletes a key, exactly once. It is not a failure if there is none.",
-			Writes:  true,
-			Stores:  true,
+			Name:     "state.delete",
+			Title:    "Delete a key",
+			Keywords: []string{"forget", "clear", "unlock", "memory"},
+			Summary:  "Deletes a key, exactly once. It is not a failure if there is none.",
+			Writes:   true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"required": ["key"],
@@ -252,9 +255,10 @@ func deleteEntry() action.Entry {
 func getEntry(reader Reader) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "state.get",
-			Title:   "Get a key",
-			Summary: "Reads the value under a key. It is not a failure if there is none.",
+			Name:     "state.get",
+			Title:    "Get a key",
+			Keywords: []string{"remember", "cache", "memory", "variable"},
+			Summary:  "Reads the value under a key. It is not a failure if there is none.",
 			Input: `{
 				"type": "object",
 				"required": ["key"],

@@ -12,11 +12,12 @@ import (
 func Entry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "log.write",
-			Title:   "Write to the log",
-			Summary: "Adds a line to the log of the step. Text beyond 2 KiB is truncated.",
-			Pure:    true,
-			Stores:  true,
+			Name:     "log.write",
+			Title:    "Write to the log",
+			Keywords: []string{"print", "debug", "console"},
+			Summary:  "Adds a line to the log of the step. Text beyond 2 KiB is truncated.",
+			Pure:     true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"required": ["message"],

@@ -23,14 +23,15 @@ func newRow(values string) string {
 func insertEntry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "table.insert",
-			Title:   "Insert a row",
-			Summary: "Adds a row to a table, exactly once. The step fails if the table has a row with the same key.",
-			Writes:  true,
-			Stores:  true,
-			Input:   newRow("The values by column name. Columns that are not given are null."),
-			Output:  `{"type": "object", "properties": {` + rowField + `}}`,
-			Limits:  []string{onceLimit, storedLimit},
+			Name:     "table.insert",
+			Title:    "Insert a row",
+			Keywords: []string{"create record", "database", "store record"},
+			Summary:  "Adds a row to a table, exactly once. The step fails if the table has a row with the same key.",
+			Writes:   true,
+			Stores:   true,
+			Input:    newRow("The values by column name. Columns that are not given are null."),
+			Output:   `{"type": "object", "properties": {` + rowField + `}}`,
+			Limits:   []string{onceLimit, storedLimit},
 			Codes: []action.Code{
 				unknownTable,
 				{Name: string(fault.RowExists), Meaning: "The table has a row with the same key."},
@@ -52,8 +53,9 @@ func insertEntry() action.Entry {
 func upsertEntry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:  "table.upsert",
-			Title: "Insert or update a row",
+			Name:     "table.upsert",
+			Title:    "Insert or update a row",
+			Keywords: []string{"create or update record", "database"},
 			Summary: "Adds a row, or changes the given values of the row that has the same key, exactly once. " +
 				"Runs that do this at the same time never add two rows.",
 			Writes: true,

@@ -15,9 +15,10 @@ const defaultLimit = 100
 func getEntry(reader Reader) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "table.get",
-			Title:   "Get a row",
-			Summary: "Reads one row of a table by its key or id. It is not a failure if there is none.",
+			Name:     "table.get",
+			Title:    "Get a row",
+			Keywords: []string{"read record", "lookup", "database"},
+			Summary:  "Reads one row of a table by its key or id. It is not a failure if there is none.",
 			Input: `{
 				"type": "object",
 				"required": ["table"],
@@ -72,9 +73,10 @@ func getEntry(reader Reader) action.Entry {
 func findEntry(reader Reader) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "table.find",
-			Title:   "Find rows",
-			Summary: "Reads the rows of a table that match a filter, in the order of a column.",
+			Name:     "table.find",
+			Title:    "Find rows",
+			Keywords: []string{"query", "lookup", "filter rows", "list records", "select", "database"},
+			Summary:  "Reads the rows of a table that match a filter, in the order of a column.",
 			Input: `{
 				"type": "object",
 				"required": ["table"],

@@ -15,11 +15,12 @@ const (
 func updateEntry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "table.update",
-			Title:   "Update rows",
-			Summary: "Changes values of one row, or of all rows that match a filter, exactly once.",
-			Writes:  true,
-			Stores:  true,
+			Name:     "table.update",
+			Title:    "Update rows",
+			Keywords: []string{"edit record", "change", "database"},
+			Summary:  "Changes values of one row, or of all rows that match a filter, exactly once.",
+			Writes:   true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"required": ["table", "values"],
@@ -72,11 +73,12 @@ func updateEntry() action.Entry {
 func deleteEntry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "table.delete",
-			Title:   "Delete rows",
-			Summary: "Deletes one row, or all rows that match a filter, exactly once. It is not a failure if there is none.",
-			Writes:  true,
-			Stores:  true,
+			Name:     "table.delete",
+			Title:    "Delete rows",
+			Keywords: []string{"remove record", "database"},
+			Summary:  "Deletes one row, or all rows that match a filter, exactly once. It is not a failure if there is none.",
+			Writes:   true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"required": ["table"],
@@ -109,11 +111,12 @@ func deleteEntry() action.Entry {
 func incrementEntry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "table.increment",
-			Title:   "Increment a number in a row",
-			Summary: "Adds to a number in a row, exactly once. No increment is lost, however many runs do this at the same time.",
-			Writes:  true,
-			Stores:  true,
+			Name:     "table.increment",
+			Title:    "Increment a number in a row",
+			Keywords: []string{"count", "counter", "database"},
+			Summary:  "Adds to a number in a row, exactly once. No increment is lost, however many runs do this at the same time.",
+			Writes:   true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"required": ["table", "column"],

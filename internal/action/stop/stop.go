@@ -11,11 +11,12 @@ import (
 func Entry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "flow.stop",
-			Title:   "Stop the run",
-			Summary: "Ends the run immediately, even from inside a loop. Steps in progress are cancelled, and no further steps start.",
-			Pure:    true,
-			Stores:  true,
+			Name:     "flow.stop",
+			Title:    "Stop the run",
+			Keywords: []string{"end", "exit", "abort", "return", "throw error"},
+			Summary:  "Ends the run immediately, even from inside a loop. Steps in progress are cancelled, and no further steps start.",
+			Pure:     true,
+			Stores:   true,
 			Input: `{
 				"type": "object",
 				"additionalProperties": false,

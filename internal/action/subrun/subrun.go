@@ -49,8 +49,9 @@ type Starter interface {
 func Entry(starter Starter) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:  "flow.run",
-			Title: "Run another workflow",
+			Name:     "flow.run",
+			Title:    "Run another workflow",
+			Keywords: []string{"subworkflow", "sub workflow", "execute workflow", "call workflow", "child"},
 			Summary: "Starts a run of another workflow in the same workspace, exactly once, and, by default, waits for it to end. " +
 				"The step fails if that run fails. A run can have at most 10 ancestors.",
 			Stores: true,

@@ -18,10 +18,11 @@ const maxWait = 366 * 24 * time.Hour
 func Entry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
-			Name:    "flow.wait",
-			Title:   "Wait",
-			Summary: "Waits for a duration or until a time, at most 366 days. The wait survives restarts.",
-			Pure:    true,
+			Name:     "flow.wait",
+			Title:    "Wait",
+			Keywords: []string{"delay", "sleep", "pause", "timer"},
+			Summary:  "Waits for a duration or until a time, at most 366 days. The wait survives restarts.",
+			Pure:     true,
 			Input: `{
 				"type": "object",
 				"additionalProperties": false,

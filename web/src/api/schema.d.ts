@@ -4882,6 +4882,8 @@ export interface components {
             name: string;
             title: string;
             summary: string;
+            /** @description Words that people search for the action by, apart from those of its name and title. Those of an operation are the keywords of its integration. */
+            keywords: string[];
             /** @description Whether the action has no effects outside the run. */
             pure: boolean;
             /** @description Whether a step with the action can name a `connection`. */
@@ -17531,6 +17533,18 @@ export interface operations {
                      *           "name": "data.set",
                      *           "title": "Build an object",
                      *           "summary": "Builds an object from literal values and expressions. Later steps read it as the step's output.",
+                     *           "keywords": [
+                     *             "set",
+                     *             "edit fields",
+                     *             "variable",
+                     *             "assign",
+                     *             "map",
+                     *             "transform",
+                     *             "format",
+                     *             "merge data",
+                     *             "combine",
+                     *             "filter a list"
+                     *           ],
                      *           "pure": true,
                      *           "accepts_connection": false,
                      *           "integration": null,
@@ -17613,6 +17627,18 @@ export interface operations {
                      *       "name": "data.set",
                      *       "title": "Build an object",
                      *       "summary": "Builds an object from literal values and expressions. Later steps read it as the step's output.",
+                     *       "keywords": [
+                     *         "set",
+                     *         "edit fields",
+                     *         "variable",
+                     *         "assign",
+                     *         "map",
+                     *         "transform",
+                     *         "format",
+                     *         "merge data",
+                     *         "combine",
+                     *         "filter a list"
+                     *       ],
                      *       "pure": true,
                      *       "accepts_connection": false,
                      *       "integration": null,

@@ -17,7 +17,8 @@ export function CodeBlock({ code, label, wrap, className }: CodeBlockProps) {
 			<pre
 				// biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
 				tabIndex={0}
-				role="region"
+				// Not a region: a page can have many examples, and landmarks need names of their own.
+				role="group"
 				aria-label={label}
 				className={cx(
 					"max-h-96 overflow-auto py-3 pr-12 pl-3 font-mono text-12",

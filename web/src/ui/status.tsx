@@ -5,8 +5,11 @@ import { type Icon, svgIcon } from "./icons";
 /** The statuses of steps, which include those of runs. */
 export type Status = Schema["StepStatus"];
 
-/** Each status has a shape as well as a color. */
-export const statuses: Record<Status, { name: string; icon: Icon; text: string; soft: string }> = {
+/** What became of a step, in words: a decision that succeeded can be a rejection. */
+export type Outcome = Status | "rejected";
+
+/** Each outcome has a shape as well as a color. */
+export const statuses: Record<Outcome, { name: string; icon: Icon; text: string; soft: string }> = {
 	running: {
 		name: "Running",
 		icon: svgIcon(<path d="M8 2a6 6 0 1 1-5.2 3" strokeWidth={2} />),
@@ -68,10 +71,26 @@ export const statuses: Record<Status, { name: string; icon: Icon; text: string; 
 		text: "text-cancelled",
 		soft: "bg-cancelled-soft",
 	},
+	rejected: {
+		name: "Rejected",
+		icon: svgIcon(
+			<>
+				<circle cx="8" cy="8" r="6" />
+				<path d="M5.2 8h5.6" />
+			</>,
+		),
+		text: "text-failed",
+		soft: "bg-failed-soft",
+	},
 };
 
+/** statusColor returns the color of an outcome as a custom property, such as var(--failed). */
+export function statusColor(outcome: Outcome): string {
+	return `var(--${outcome === "rejected" ? "failed" : outcome})`;
+}
+
 /** StatusIcon conveys the status by color, shape and name. */
-export function StatusIcon({ status, size = 16, label }: { status: Status; size?: number; label?: string }) {
+export function StatusIcon({ status, size = 16, label }: { status: Outcome; size?: number; label?: string }) {
 	const { icon: Shape, name, text } = statuses[status];
 	return (
 		<span role="img" aria-label={label ?? name} className={cx("inline-flex", text)}>
@@ -80,7 +99,7 @@ export function StatusIcon({ status, size = 16, label }: { status: Status; size?
 	);
 }
 
-export function StatusBadge({ status, children }: { status: Status; children?: string }) {
+export function StatusBadge({ status, children }: { status: Outcome; children?: string }) {
 	const { icon: Shape, name, text, soft } = statuses[status];
 	return (
 		<span

@@ -22,12 +22,15 @@ export interface TabsProps {
 export function Tabs({ label, tabs, value, onChange, className, contentClassName }: TabsProps) {
 	return (
 		<Radix.Root value={value} onValueChange={onChange} className={cx("flex min-h-0 flex-col", className)}>
-			<Radix.List aria-label={label} className="flex gap-4 overflow-x-auto border-b px-1">
+			<Radix.List
+				aria-label={label}
+				className="flex shrink-0 gap-4 overflow-x-auto overflow-y-hidden px-1 shadow-[inset_0_-1px_0_var(--border)]"
+			>
 				{tabs.map((tab) => (
 					<Radix.Trigger
 						key={tab.value}
 						value={tab.value}
-						className="-mb-px flex h-9 shrink-0 items-center gap-2 border-b-2 border-transparent font-medium text-muted -outline-offset-2 hover:text-text data-[state=active]:border-accent data-[state=active]:text-text"
+						className="flex h-9 shrink-0 items-center gap-2 border-b-2 border-transparent font-medium text-muted -outline-offset-2 hover:text-text data-[state=active]:border-accent data-[state=active]:text-text"
 					>
 						{tab.label}
 					</Radix.Trigger>

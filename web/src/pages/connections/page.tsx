@@ -13,6 +13,7 @@ import { PlugIcon, PlusIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
 import { Page, PageHeader } from "@/ui/page";
 import { Paged } from "@/ui/paging";
+import { sentence } from "@/ui/sentence";
 import { EmptyState } from "@/ui/states";
 import { Card, type Column, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
@@ -101,7 +102,7 @@ const columns: Column<Connection>[] = [
 			<div className="min-w-0">
 				<ConnectionStatus status={status} />
 				<span className="block max-w-64 truncate text-12 text-muted max-sm:hidden" title={problem ?? undefined}>
-					{statusTodo(status)}
+					{problem ? sentence(problem) : statusTodo(status)}
 				</span>
 			</div>
 		),

@@ -60,7 +60,7 @@ function List({ block }: { block: Extract<Block, { kind: "list" }> }) {
 function Table({ block }: { block: Extract<Block, { kind: "table" }> }) {
 	return (
 		// biome-ignore lint/a11y/noNoninteractiveTabindex: makes a wide table scrollable by keyboard
-		<div role="region" aria-label="Table" tabIndex={0} className="max-w-full overflow-x-auto rounded-8 border">
+		<div role="group" aria-label="Table" tabIndex={0} className="max-w-full overflow-x-auto rounded-8 border">
 			<table className="w-full border-collapse text-left text-12">
 				<thead>
 					<tr className="border-b bg-sunken text-text">

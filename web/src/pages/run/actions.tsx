@@ -9,6 +9,7 @@ import { ConfirmDialog } from "@/ui/dialog";
 import { CodeIcon, MoreIcon, PlayIcon, RetryIcon, StopIcon } from "@/ui/icons";
 import { Menu, MenuItem } from "@/ui/menu";
 import { toast } from "@/ui/toast";
+import { againOf } from "./model/again";
 import { startAsCurl } from "./model/curl";
 import type { Head } from "./model/record";
 import { type RetryChoice, retryChoices } from "./model/retry";
@@ -41,19 +42,24 @@ function useRunActions(head: Head) {
 	});
 	const again = useMutation({
 		mutationFn: async () => {
-			const { payload } = await trigger();
+			const { trigger: fired, body } = againOf(await trigger());
+			if (fired !== null) {
+				const path = { id: head.workflow_id, trigger_id: fired };
+				return got(api.POST("/v1/workflows/{id}/triggers/{trigger_id}/test", { params: { path }, body }));
+			}
 			const path = { workflow_id: head.workflow_id };
-			return got(api.POST("/v1/workflows/{workflow_id}/runs", { params: { path }, body: { payload } }));
+			return got(api.POST("/v1/workflows/{workflow_id}/runs", { params: { path }, body }));
 		},
 		onSuccess: (run) => {
 			open(run);
-			toast.done("Started a new run with the same payload.");
+			const called = run.trigger.headers !== null;
+			toast.done(`Started a new run with the same ${called ? "payload, headers and query" : "payload"}.`);
 		},
 	});
 	const curl = useMutation({
 		mutationFn: async () => {
-			const { payload } = await trigger();
-			await navigator.clipboard.writeText(startAsCurl(location.origin, head.workflow_id, payload));
+			const again = againOf(await trigger());
+			await navigator.clipboard.writeText(startAsCurl(location.origin, head.workflow_id, again));
 		},
 		onSuccess: () => toast.done("Copied. Set STEPMILL_KEY to your API key and run it."),
 	});
@@ -63,11 +69,12 @@ function useRunActions(head: Head) {
 export function RunActions({ head, current }: { head: Head; current: number | undefined }) {
 	const may = useMay("execute");
 	const [confirming, setConfirming] = useState(false);
+	const [asking, setAsking] = useState(false);
 	const { retry, again, curl } = useRunActions(head);
 	const running = head.status === "running";
 	const choices = may ? retryChoices(head, current) : [];
 	const [first] = choices;
-	useShortcut("R", first?.label ?? "Retry", () => first && !retry.isPending && retry.mutate(first), "Run");
+	useShortcut("R", first?.label ?? "Retry", () => first && !retry.isPending && setAsking(true), "Run");
 	return (
 		<div className="flex flex-wrap items-center gap-2">
 			{may && running && (
@@ -97,6 +104,17 @@ export function RunActions({ head, current }: { head: Head; current: number | un
 					Copy as cURL
 				</MenuItem>
 			</Menu>
+			{first && (
+				<ConfirmDialog
+					open={asking}
+					onOpenChange={setAsking}
+					title="Retry this run?"
+					verb={first.label}
+					onConfirm={() => retry.mutateAsync(first)}
+				>
+					Steps that succeeded keep their results. The others run again, with real effects.
+				</ConfirmDialog>
+			)}
 			<ConfirmDialog
 				open={confirming}
 				onOpenChange={setConfirming}

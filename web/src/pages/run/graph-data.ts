@@ -14,14 +14,15 @@ import {
 	triggerNode,
 	walk,
 } from "@/shared/workflow/model";
-import type { Status } from "@/ui/status";
+import type { Outcome, Status } from "@/ui/status";
+import { type Outcomes, outcomeOf } from "./model/outcome";
 import type { RunRecord, StepHead } from "./model/record";
-import { roundsOf, tally } from "./model/rounds";
+import { type Rounds, roundsOf, tally } from "./model/rounds";
 
 export interface NodeData extends Record<string, unknown> {
 	/** The path of the execution that the node shows. */
 	path?: string;
-	status?: Status;
+	status?: Outcome;
 	selected: boolean;
 	step?: Step;
 	head?: StepHead;
@@ -40,6 +41,7 @@ export interface GraphInput {
 	laid: Laid;
 	doc: Pick<Doc, "triggers" | "steps" | "layout">;
 	record: RunRecord;
+	outcomes: Outcomes;
 	paths: ReadonlyMap<string, string>;
 	selected: string;
 	totals: ReadonlyMap<string, number | undefined>;
@@ -55,9 +57,9 @@ export class NodeCache {
 		const next = new Map<string, { sign: string; node: GraphNode }>();
 		for (const box of drawn.laid.nodes) {
 			const data = dataOf(drawn, box.id, steps.get(box.id), triggers.get(box.id));
-			const { head } = data;
+			const { head, status } = data;
 			const sign = [box.x, box.y, box.width, box.height, data.path, data.selected, data.tally, data.fired]
-				.concat(head ? [head.status, head.attempt, head.finished_at ?? ""] : [])
+				.concat(head ? [status, head.attempt, head.finished_at ?? ""] : [])
 				.join("|");
 			const old = this.made.get(box.id);
 			const node: GraphNode = { ...boxOf(box), data };
@@ -80,10 +82,15 @@ function dataOf(drawn: GraphInput, id: string, step: Step | undefined, trigger: 
 		selected: path === selected,
 		step,
 		head,
-		status: head?.status,
-		tally: rounds && head ? tally(rounds, totals.get(id)) : undefined,
+		status: head && outcomeOf(head, drawn.outcomes),
+		tally: rounds && head ? loopNote(rounds, totals.get(id), drawn.outcomes.handled.get(path)) : undefined,
 		look: step && stepLook(step),
 	};
+}
+
+function loopNote(rounds: Rounds, total: number | undefined, handled: number | undefined): string {
+	const words = tally(rounds, total);
+	return handled === undefined ? words : `${words} · ${handled} handled`;
 }
 
 const reached = new Set<Status>(["running", "waiting", "succeeded", "failed", "cancelled"]);

@@ -2,13 +2,14 @@ import "@/shared/canvas/flow.css";
 import { Background, ReactFlow, ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import { Overview } from "@/shared/canvas/overview";
-import { flowOptions, openingView, showNode } from "@/shared/canvas/viewport";
+import { type Box, fittingView, flowOptions, showNode } from "@/shared/canvas/viewport";
 import { ZoomControls } from "@/shared/canvas/zoom-controls";
 import { type Laid, layOut } from "@/shared/workflow/layout/layout";
 import { startNode } from "@/shared/workflow/layout/size";
 import { isBlock, type Step } from "@/shared/workflow/model";
 import { IconButton } from "@/ui/button";
 import { ChevronLeftIcon, ChevronRightIcon } from "@/ui/icons";
+import { statusColor } from "@/ui/status";
 import { edgesOf, type GraphNode, NodeCache } from "./graph-data";
 import { edgeTypes, nodeTypes } from "./graph-nodes";
 import { parseRound } from "./model/path";
@@ -27,7 +28,7 @@ export default function Graph(props: PanesProps) {
 }
 
 /** RunGraph is the workflow's graph, colored by the state of the run. Keyboard users use the list of steps instead. */
-function RunGraph({ run, record, doc, selection }: PanesProps) {
+function RunGraph({ run, record, outcomes, doc, selection }: PanesProps) {
 	const { path, select } = selection;
 	const laid = useMemo(() => layOut(doc), [doc]);
 	const [maker] = useState(() => new NodeCache());
@@ -35,13 +36,14 @@ function RunGraph({ run, record, doc, selection }: PanesProps) {
 	const loops = useMemo(() => loopsOf(doc.steps), [doc.steps]);
 	const totals = useTotals(run, record, loops, paths);
 	const nodes = useMemo(
-		() => maker.make({ laid, doc, record, paths, selected: path, totals }),
-		[maker, laid, doc, record, record.version, paths, path, totals],
+		() => maker.make({ laid, doc, record, outcomes, paths, selected: path, totals }),
+		[maker, laid, doc, record, record.version, outcomes, paths, path, totals],
 	);
 	const edges = useMemo(() => edgesOf(laid, doc, record, paths), [laid, doc, record, record.version, paths]);
 	const shown = path === "" ? undefined : nodes.find((node) => node.data.path === path)?.id;
 	const [ready, setReady] = useState(false);
 	const surface = useRef<HTMLDivElement>(null);
+	const moved = useRef(false);
 	return (
 		<div ref={surface} className="relative min-h-0 flex-1">
 			<ReactFlow
@@ -56,17 +58,15 @@ function RunGraph({ run, record, doc, selection }: PanesProps) {
 				nodesConnectable={false}
 				elementsSelectable={false}
 				onInit={() => setReady(true)}
+				onMoveStart={(event) => {
+					// Moves by script have no event.
+					if (event) moved.current = true;
+				}}
 			>
 				<Background gap={24} />
-				<View surface={surface} laid={laid} shown={shown} ready={ready} />
+				<View surface={surface} moved={moved} laid={laid} shown={shown} ready={ready} />
 				<ZoomControls fit="Zoom to fit" />
-				<Overview
-					count={nodes.length}
-					least={30}
-					ariaLabel="Minimap"
-					nodeColor={colourOf}
-					style={{ width: 140, height: 100 }}
-				/>
+				<Overview nodes={nodes} ariaLabel="Minimap" nodeColor={colourOf} />
 			</ReactFlow>
 			<RoundPager record={record} steps={doc.steps} path={path} select={select} />
 		</div>
@@ -79,38 +79,44 @@ function loopsOf(steps: readonly Step[]): Step[] {
 
 interface ViewProps {
 	surface: RefObject<HTMLDivElement | null>;
+	/** Whether the user has moved the graph. */
+	moved: RefObject<boolean>;
 	laid: Laid;
 	shown: string | undefined;
 	ready: boolean;
 }
 
 /**
- * View sets the initial viewport, which favors legibility over showing
- * everything, and scrolls to the selected node.
+ * View fits the graph into its pane, also when the pane changes, until the user moves the graph. After that it only
+ * scrolls to the selected node.
  */
-function View({ surface, laid, shown, ready }: ViewProps) {
+function View({ surface, moved, laid, shown, ready }: ViewProps) {
 	const flow = useReactFlow();
-	const began = useRef(false);
 	useEffect(() => {
 		const host = surface.current;
-		if (!host || !ready) return;
-		if (began.current) {
-			if (shown) showNode(flow, host, shown);
-			return;
-		}
-		began.current = true;
-		const box = (id: string | undefined) => {
-			const node = laid.nodes.find((one) => one.id === id);
-			return node && { ...node.absolute, width: node.width, height: node.height };
+		if (!host || !ready) return undefined;
+		const show = () => {
+			const target = boxIn(laid, shown) ?? boxIn(laid, startNode) ?? laid.bounds;
+			if (!moved.current) void flow.setViewport(fittingView(host, laid.bounds, target));
+			else if (shown) showNode(flow, host, shown);
 		};
-		void flow.setViewport(openingView(host, laid.bounds, box(startNode), box(shown)));
-	}, [flow, surface, laid, shown, ready]);
+		show();
+		// A banner that appears above the graph, or a window that is resized, leaves less space.
+		const observer = new ResizeObserver(show);
+		observer.observe(host);
+		return () => observer.disconnect();
+	}, [flow, surface, moved, laid, shown, ready]);
 	return null;
+}
+
+function boxIn(laid: Laid, id: string | undefined): Box | undefined {
+	const node = laid.nodes.find((one) => one.id === id);
+	return node && { ...node.absolute, width: node.width, height: node.height };
 }
 
 function colourOf(node: GraphNode): string {
 	const { status } = node.data;
-	return status ? `var(--${status})` : "var(--border)";
+	return status ? statusColor(status) : "var(--border)";
 }
 
 type PagerProps = Pick<PanesProps, "record"> & { steps: readonly Step[]; path: string; select: (path: string) => void };

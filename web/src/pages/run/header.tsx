@@ -7,6 +7,8 @@ import { Link } from "@/ui/link";
 import { StatusBadge } from "@/ui/status";
 import { Duration, RelativeTime } from "@/ui/time";
 import { RunActions } from "./actions";
+import { HandledBadge } from "./handled";
+import type { Outcomes } from "./model/outcome";
 import type { Head } from "./model/record";
 
 export interface RunHeaderProps {
@@ -15,20 +17,26 @@ export interface RunHeaderProps {
 	name: string | undefined;
 	current: number | undefined;
 	waits: boolean;
+	outcomes: Outcomes;
 }
 
 /** RunHeader identifies the run and shows its status and actions. */
-export function RunHeader({ head, name, current, waits }: RunHeaderProps) {
+export function RunHeader({ head, name, current, waits, outcomes }: RunHeaderProps) {
+	const handled = outcomes.handled.get("");
 	return (
 		<header className="flex flex-wrap items-start gap-x-6 gap-y-3 border-b bg-surface px-4 py-3">
 			<div className="min-w-0 flex-1 basis-72">
-				<div className="flex min-w-0 items-center gap-3">
+				<div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
 					<h1 className="min-w-0 truncate text-16 font-semibold">
 						<Link to="/workflows/$id" params={{ id: head.workflow_id }} className="!text-text">
 							{name ?? head.workflow_id}
 						</Link>
 					</h1>
 					<StatusBadge status={waits ? "waiting" : head.status} />
+					{outcomes.rejected.size > 0 && (
+						<StatusBadge status="rejected">{rejections(outcomes.rejected.size)}</StatusBadge>
+					)}
+					{handled !== undefined && <HandledBadge count={handled} />}
 				</div>
 				<dl className="mt-1 flex flex-wrap gap-x-4 gap-y-0.5 text-muted">
 					<Fact name="Run" className="max-sm:hidden">
@@ -68,6 +76,9 @@ export function RunHeader({ head, name, current, waits }: RunHeaderProps) {
 		</header>
 	);
 }
+
+/** A run in which somebody said no has succeeded all the same. */
+const rejections = (count: number) => (count === 1 ? "Approval rejected" : `${count} approvals rejected`);
 
 export function RunLink({ id, step, children }: { id: string; step?: string; children: ReactNode }) {
 	return (

@@ -7,7 +7,7 @@ import { RunHeader } from "./header";
 import { waitOf } from "./model/wait";
 import { Panes } from "./panes";
 import { useRoundKeys, useSelection } from "./selection";
-import { useDefinition, useGraphDoc, useRunRecord, useWorkflow } from "./use-run";
+import { useDefinition, useGraphDoc, useOutcomes, useRunRecord, useWorkflow } from "./use-run";
 
 export default function Page() {
 	const { id = "" } = useParams({ strict: false });
@@ -26,6 +26,7 @@ function Run({ id }: { id: string }) {
 		workflow.data?.layout as Record<string, [number, number]> | undefined,
 	);
 	const selection = useSelection(record);
+	const outcomes = useOutcomes(id, record, definition?.steps ?? none);
 	useRoundKeys(record, definition?.steps ?? none, selection);
 	useTitle(workflow.data ? `Run of ${workflow.data.name}` : "Run");
 	const gone = toApiError(error).status === 404;
@@ -40,10 +41,11 @@ function Run({ id }: { id: string }) {
 				name={workflow.data?.name}
 				current={workflow.data?.version}
 				waits={waitOf(record) !== null}
+				outcomes={outcomes}
 			/>
 			<Banner record={record} selection={selection} steps={definition?.steps ?? none} />
 			{!drawn && <SkeletonRows label="Loading steps" />}
-			{drawn && <Panes run={id} record={record} doc={drawn} selection={selection} />}
+			{drawn && <Panes run={id} record={record} outcomes={outcomes} doc={drawn} selection={selection} />}
 		</div>
 	);
 }

@@ -6,8 +6,10 @@ import { ChevronDownIcon, ChevronRightIcon, PlayIcon } from "@/ui/icons";
 import { StatusIcon } from "@/ui/status";
 import { Duration } from "@/ui/time";
 import { type VirtualHandle, VirtualList } from "@/ui/virtual";
+import { HandledMark } from "./handled";
+import type { Outcomes } from "./model/outcome";
 import { tally } from "./model/rounds";
-import { move, type Row, rowsOf, type StepRow } from "./model/rows";
+import { move, type Row, rowOutcome, rowsOf, type StepRow } from "./model/rows";
 import type { PanesProps } from "./props";
 import { useExpanded } from "./selection";
 import { useTotal } from "./use-run";
@@ -18,7 +20,7 @@ export interface StepTreeProps extends PanesProps {
 }
 
 /** StepTree lists the steps of a run. Loops expand into rounds, and rounds into steps. */
-export function StepTree({ run, record, doc, selection, onOpen, className }: StepTreeProps) {
+export function StepTree({ run, record, outcomes, doc, selection, onOpen, className }: StepTreeProps) {
 	const { path } = selection;
 	const opened = useExpanded(path, true);
 	const rows = useMemo(() => rowsOf(record, doc.steps, opened.has), [record, record.version, doc.steps, opened]);
@@ -54,6 +56,7 @@ export function StepTree({ run, record, doc, selection, onOpen, className }: Ste
 							run={run}
 							row={row}
 							record={record}
+							outcomes={outcomes}
 							id={id(row.path)}
 							top={style.top as number}
 							selected={row.path === path}
@@ -98,6 +101,7 @@ interface RowProps {
 	run: string;
 	row: Row;
 	record: PanesProps["record"];
+	outcomes: Outcomes;
 	id: string;
 	top: number;
 	selected: boolean;
@@ -107,7 +111,18 @@ interface RowProps {
 	onTurn: (path: string, open: boolean) => void;
 }
 
-const TreeRow = memo(function TreeRow({ run, row, record, id, top, selected, flat, onOpen, onTurn }: RowProps) {
+const TreeRow = memo(function TreeRow({
+	run,
+	row,
+	record,
+	outcomes,
+	id,
+	top,
+	selected,
+	flat,
+	onOpen,
+	onTurn,
+}: RowProps) {
 	const style: CSSProperties = {
 		position: "absolute",
 		top,
@@ -116,7 +131,8 @@ const TreeRow = memo(function TreeRow({ run, row, record, id, top, selected, fla
 		height: 32,
 		paddingLeft: 8 + row.depth * 14,
 	};
-	const status = row.kind === "round" ? row.round.status : row.head?.status;
+	const status = rowOutcome(row, outcomes);
+	const handled = outcomes.handled.get(row.path);
 	return (
 		// biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys
 		<div
@@ -135,11 +151,16 @@ const TreeRow = memo(function TreeRow({ run, row, record, id, top, selected, fla
 		>
 			{!flat && <ExpandButton row={row} onTurn={onTurn} />}
 			<span className="flex w-4 shrink-0 justify-center">
-				{status ? <StatusIcon status={status} /> : <NotStartedIcon row={row} />}
+				{status ? (
+					<StatusIcon status={status} label={isHandled(row) ? "Failed, and the run went on" : undefined} />
+				) : (
+					<NotStartedIcon row={row} />
+				)}
 			</span>
 			<span className={cx("min-w-0 flex-1 truncate", !status && "text-muted", row.kind === "round" && "tabular")}>
 				{row.kind === "round" ? `Round ${row.round.index + 1}` : title(row.step)}
 			</span>
+			{handled !== undefined && <HandledMark count={handled} />}
 			<span className="shrink-0 text-12 text-muted tabular">
 				{row.kind === "step" && row.rounds && row.head ? (
 					<LoopTally run={run} row={row} record={record} />
@@ -168,6 +189,10 @@ export function ExpandButton({ row, onTurn }: Pick<RowProps, "row" | "onTurn">) 
 			<Chevron size={12} />
 		</button>
 	);
+}
+
+function isHandled(row: Row): boolean {
+	return row.kind === "step" && row.head?.status === "failed" && row.step.on_error === "continue";
 }
 
 function NotStartedIcon({ row }: { row: Row }) {

@@ -1,10 +1,10 @@
 import { type CSSProperties, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { title } from "@/shared/workflow/model";
 import { cx } from "@/ui/class";
-import { statuses } from "@/ui/status";
+import { type Outcome, statusColor, statuses } from "@/ui/status";
 import { duration, useNow } from "@/ui/time";
 import { VirtualList } from "@/ui/virtual";
-import { type Row, rowsOf } from "./model/rows";
+import { type Row, rowOutcome, rowsOf } from "./model/rows";
 import { type Segment, segmentsOf, tickLabel, ticks } from "./model/timeline";
 import type { PanesProps } from "./props";
 import { useExpanded } from "./selection";
@@ -13,7 +13,7 @@ import { ExpandButton, useTreeKeys } from "./step-tree";
 const rowHeight = 24;
 
 /** Timeline shows when each step ran: attempts as segments, pauses hatched, loops collapsed initially. */
-export function Timeline({ record, doc, selection }: PanesProps) {
+export function Timeline({ record, outcomes, doc, selection }: PanesProps) {
 	const { path, select } = selection;
 	const opened = useExpanded(path, false);
 	const rows = useMemo(
@@ -49,6 +49,7 @@ export function Timeline({ record, doc, selection }: PanesProps) {
 					{(row, _, style) => (
 						<Bar
 							row={row}
+							outcome={rowOutcome(row, outcomes)}
 							style={style}
 							scale={scale}
 							names={names}
@@ -122,6 +123,7 @@ function Grid({ scale, names, most }: { scale: Scale; names: number; most: numbe
 
 interface BarProps {
 	row: Row;
+	outcome: Outcome | undefined;
 	style: CSSProperties;
 	scale: Scale;
 	names: number;
@@ -131,12 +133,11 @@ interface BarProps {
 	onTurn: (path: string, open: boolean) => void;
 }
 
-function Bar({ row, style, scale, names, flat, selected, onOpen, onTurn }: BarProps) {
+function Bar({ row, outcome, style, scale, names, flat, selected, onOpen, onTurn }: BarProps) {
 	const segments = rowSegments(row, scale.now);
 	const name = row.kind === "round" ? `Round ${row.round.index + 1}` : title(row.step);
 	const last = segments.at(-1);
 	const took = last && segments[0] ? duration(last.to - segments[0].from) : "";
-	const status = row.kind === "round" ? row.round.status : row.head?.status;
 	return (
 		// biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys
 		<div
@@ -145,7 +146,7 @@ function Bar({ row, style, scale, names, flat, selected, onOpen, onTurn }: BarPr
 			aria-level={row.depth + 1}
 			aria-selected={selected}
 			aria-expanded={row.open}
-			aria-label={`${name}, ${status ? statuses[status].name : "not started"}, ${took}`}
+			aria-label={`${name}, ${outcome ? statuses[outcome].name : "not started"}, ${took}`}
 			tabIndex={-1}
 			onClick={() => onOpen(row.path)}
 			style={style}
@@ -162,7 +163,12 @@ function Bar({ row, style, scale, names, flat, selected, onOpen, onTurn }: BarPr
 			</span>
 			<span className="relative h-full flex-1">
 				{segments.map((segment) => (
-					<SegmentBar key={`${segment.from} ${segment.wait}`} segment={segment} scale={scale} />
+					<SegmentBar
+						key={`${segment.from} ${segment.wait}`}
+						segment={segment}
+						outcome={outcome === "rejected" ? outcome : segment.status}
+						scale={scale}
+					/>
 				))}
 			</span>
 		</div>
@@ -182,20 +188,22 @@ function rowSegments(row: Row, now: number): Segment[] {
 }
 
 /** SegmentBar is at least 2 px wide. */
-function SegmentBar({ segment, scale }: { segment: Segment; scale: Scale }) {
-	const { from, to, status, wait } = segment;
-	const colour = `var(--${status})`;
+function SegmentBar({ segment, outcome, scale }: { segment: Segment; outcome: Outcome; scale: Scale }) {
+	const { from, to, wait } = segment;
+	const colour = statusColor(outcome);
 	const share = (ms: number) => `${Math.max(0, Math.min(1, ms / scale.length)) * 100}%`;
-	const words = [segment.title, statuses[status].name, duration(to - from)].filter(Boolean).join(" · ");
+	const words = [segment.title, statuses[outcome].name, duration(to - from)].filter(Boolean).join(" · ");
 	return (
 		<span
 			title={words}
 			style={{
 				left: `min(${share(from - scale.start)}, calc(100% - 2px))`,
 				width: `max(2px, ${share(to - from)})`,
-				background: wait ? `repeating-linear-gradient(135deg, ${colour} 0 2px, var(--${status}-soft) 2px 6px)` : colour,
+				background: wait
+					? `repeating-linear-gradient(135deg, ${colour} 0 2px, color-mix(in srgb, ${colour} 15%, transparent) 2px 6px)`
+					: colour,
 			}}
-			className={cx("absolute top-1.5 h-3 rounded-[2px]", status === "failed" && "ring-1 ring-failed")}
+			className={cx("absolute top-1.5 h-3 rounded-[2px]", outcome === "failed" && "ring-1 ring-failed")}
 		/>
 	);
 }

@@ -2,7 +2,9 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { api, got, type Schema } from "@/api/client";
 import { useFollow } from "@/live/hooks";
+import { executionOutcome } from "@/shared/run/outcome";
 import type { Definition, Layout, Step } from "@/shared/workflow/model/types";
+import { handledFailures, type Outcomes } from "./model/outcome";
 import { RunRecord } from "./model/record";
 
 /**
@@ -45,16 +47,37 @@ export function useGraphDoc(definition: Definition | undefined, layout: Layout |
 	return useMemo(() => definition && { ...definition, layout: layout ?? {} }, [definition, layout]);
 }
 
-/** useStep reads the input and output of a step, and refetches them when the step changes. */
-export function useStep(run: string, record: RunRecord, path: string) {
+/** stepQuery reads the input and output of a step, and refetches them when the step changes. */
+function stepQuery(run: string, record: RunRecord, path: string) {
 	const head = record.steps.get(path);
-	return useQuery({
+	return {
 		queryKey: ["runs", run, "steps", path, head?.status, head?.attempt],
-		queryFn: ({ signal }) =>
+		queryFn: ({ signal }: { signal: AbortSignal }) =>
 			got(api.GET("/v1/runs/{id}/steps/{step_id}", { params: { path: { id: run, step_id: path } }, signal })),
 		enabled: head !== undefined && head.status !== "skipped",
 		staleTime: Number.POSITIVE_INFINITY,
-	});
+	};
+}
+
+export function useStep(run: string, record: RunRecord, path: string) {
+	return useQuery(stepQuery(run, record, path));
+}
+
+/** A run can have thousands of approvals in a loop; each decision is a request. */
+const mostDecisions = 50;
+
+/**
+ * useOutcomes returns what the statuses of a run do not say. Which approvals were rejected is in their output, which the
+ * stream omits.
+ */
+export function useOutcomes(run: string, record: RunRecord, steps: readonly Step[]): Outcomes {
+	const decided = [...record.decided].slice(0, mostDecisions);
+	const key = useQueries({ queries: decided.map((path) => stepQuery(run, record, path)) })
+		.flatMap(({ data }) => (data && executionOutcome(data) === "rejected" ? [data.step_id] : []))
+		.join();
+	const rejected = useMemo(() => new Set(key === "" ? [] : key.split(",")), [key]);
+	const handled = useMemo(() => handledFailures(record, steps), [record, record.version, steps]);
+	return useMemo(() => ({ rejected, handled }), [rejected, handled]);
 }
 
 /** totalQuery reads the total number of rounds of a loop; it is unknown for a repeat. */

@@ -78,7 +78,7 @@ function Report({ usage, days }: { usage: Schema["Usage"]; days: number }) {
 					rows={limitRows(usage)}
 					rowKey={(row) => row.name}
 					columns={[
-						{ key: "name", header: "", className: "font-medium", cell: (row) => row.name },
+						{ key: "name", header: "What is limited", className: "font-medium", cell: (row) => row.name },
 						{
 							key: "share",
 							header: "Used",

@@ -1,10 +1,11 @@
 import { memo, type ReactNode } from "react";
 import { cx } from "@/ui/class";
 import { RetryIcon, WarningIcon } from "@/ui/icons";
-import { type Status, StatusIcon, statuses } from "@/ui/status";
+import { type Outcome, StatusIcon, statuses } from "@/ui/status";
 import { IconTile } from "../mark";
 import { actionIcon, PinIcon, ShieldIcon } from "./icons";
 import { box } from "./look";
+import { shortCondition } from "./short-condition";
 
 export interface StepNodeProps {
 	name: string;
@@ -12,7 +13,7 @@ export interface StepNodeProps {
 	/** The condition, on the top border. */
 	condition?: string;
 	/** Its status in a run. */
-	status?: Status;
+	status?: Outcome;
 	/** Shown next to the status, such as "1.2 s". */
 	note?: ReactNode;
 	/** The number of problems; shown if there is no status. */
@@ -62,17 +63,17 @@ export const StepNode = memo(function StepNode(props: StepNodeProps) {
 	);
 });
 
-/** Condition is the chip on the top border of a node; on a frame it is raised above the header. */
+/** Condition is the chip on the top border of a node; on a frame it is above the border, or it would cover the title. */
 export function Condition({ text, raised = false }: { text: string; raised?: boolean }) {
 	return (
 		<span
 			title={`Only if ${text}`}
 			className={cx(
-				"condition absolute left-1/2 max-w-[200px] -translate-x-1/2 truncate rounded-full border bg-surface px-2 text-12 leading-[18px] text-muted",
-				raised ? "-top-3.5" : "-top-2.5",
+				"condition absolute left-1/2 max-w-[232px] -translate-x-1/2 truncate rounded-full border bg-surface px-2 text-12 leading-[18px] text-muted",
+				raised ? "bottom-full" : "-top-2.5",
 			)}
 		>
-			if <span className="font-mono">{text}</span>
+			if <span className="font-mono">{shortCondition(text)}</span>
 		</span>
 	);
 }

@@ -35,13 +35,15 @@ export interface Box {
 /** Names are illegible below this zoom. */
 const readable = 0.7;
 
+export type Pane = Pick<HTMLElement, "clientWidth" | "clientHeight">;
+
 /**
- * openingView returns the initial viewport of a canvas: the whole workflow if it
+ * openingView returns the initial viewport of a canvas for editing: the whole workflow if it
  * stays legible, else the target, or the first steps below the start bar.
  */
-export function openingView(host: HTMLElement, bounds: Box, start: Box | undefined, target?: Box): Viewport {
+export function openingView(host: Pane, bounds: Box, start: Box | undefined, target?: Box): Viewport {
 	const { clientWidth: width, clientHeight: height } = host;
-	const fitting = Math.min(1, (width - 96) / bounds.width, (height - 128) / bounds.height);
+	const fitting = fittingZoom(host, bounds);
 	const zoom = Math.max(fitting, readable);
 	const whole = zoom === fitting;
 	const centre = whole ? bounds : (target ?? start ?? bounds);
@@ -49,6 +51,28 @@ export function openingView(host: HTMLElement, bounds: Box, start: Box | undefin
 	if (target && !whole) return { x, y: height / 2 - (target.y + target.height / 2) * zoom, zoom };
 	const top = whole ? Math.max(48, (height - bounds.height * zoom) / 3) : 48;
 	return { x, y: top - bounds.y * zoom, zoom };
+}
+
+function fittingZoom({ clientWidth: width, clientHeight: height }: Pane, bounds: Box): number {
+	return Math.min(1, (width - 96) / bounds.width, (height - 128) / bounds.height);
+}
+
+/** Nodes are only dots of color below this zoom. */
+const recognizable = 0.15;
+
+/**
+ * fittingView returns the viewport that shows all of a graph. If its nodes would no longer be recognizable, it shows
+ * the target instead, or the beginning of the graph.
+ */
+export function fittingView(pane: Pane, bounds: Box, target: Box): Viewport {
+	const { clientWidth: width, clientHeight: height } = pane;
+	const zoom = fittingZoom(pane, bounds);
+	if (zoom < recognizable) return openingView(pane, bounds, target, target);
+	return {
+		x: width / 2 - (bounds.x + bounds.width / 2) * zoom,
+		y: Math.max(48, (height - bounds.height * zoom) / 3) - bounds.y * zoom,
+		zoom,
+	};
 }
 
 type Moving = Pick<ReactFlowInstance, "getInternalNode" | "getViewport" | "setViewport">;

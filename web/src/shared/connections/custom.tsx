@@ -1,6 +1,7 @@
 import type { ApiError } from "@/api/error";
 import { Field, NativeSelect, TextArea, TextInput } from "@/ui/field";
 import type { CustomDraft, Grant, Placement } from "./form";
+import { hostsOf, originOf, plainHost } from "./hosts";
 import { OAuthSettings } from "./oauth-settings";
 import { RedirectUrl } from "./redirect-url";
 import { ValueRows } from "./value-rows";
@@ -32,12 +33,7 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 	);
 	return (
 		<>
-			<Field
-				label="Hosts"
-				required
-				error={problem("hosts")}
-				hint="One per line, such as api.example.com. The credential is sent to these hosts only."
-			>
+			<Field label="Hosts" required error={problem("hosts")} hint={<HostsHint draft={draft} />}>
 				<TextArea
 					rows={2}
 					spellCheck={false}
@@ -113,6 +109,29 @@ export function CustomForm({ kind, draft, onChange, error }: CustomFormProps) {
 			{kind === "oauth2" && <OAuthSettings draft={draft} set={set} error={error} />}
 			{kind === "oauth2" && consents && <RedirectUrl serviceName="the service" />}
 			{url("test_url", "Test URL", "A URL on one of the hosts that responds with an error if the credential is wrong.")}
+		</>
+	);
+}
+
+/** HostsHint says where the credential is sent, with the scheme: a host alone is one with TLS. */
+function HostsHint({ draft }: { draft: CustomDraft }) {
+	const hosts = hostsOf(draft.hosts);
+	const plain = plainHost(hosts, draft.test_url);
+	if (hosts.length === 0)
+		return (
+			<>
+				One per line, such as api.example.com or http://10.0.0.5:3000 for a server without TLS. The credential is sent
+				to these hosts only.
+			</>
+		);
+	return (
+		<>
+			The credential is sent to <code className="font-mono break-all">{hosts.map(originOf).join(", ")}</code> only.
+			{plain && (
+				<span role="status" className="block text-waiting">
+					The test URL is on http, but {plain.listed} means https. Enter {plain.plain} if the server has no TLS.
+				</span>
+			)}
 		</>
 	);
 }

@@ -1,4 +1,5 @@
 import type { Connection, Definition, InputField, Integration, Way } from "./data";
+import { hostsOf } from "./hosts";
 
 // What people enter for a connection, and the request that it becomes.
 
@@ -163,7 +164,7 @@ const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
 /** definitionOf returns the definition of a custom connection. Members of `base` that the form does not edit stay. */
 export function definitionOf(kind: string, draft: CustomDraft, base?: Definition | null): Definition {
-	const out: Record<string, unknown> = { ...base, hosts: list(draft.hosts) };
+	const out: Record<string, unknown> = { ...base, hosts: hostsOf(draft.hosts) };
 	const set = (name: string, value: string | string[] | Record<string, string>) => {
 		if (value === "" || (typeof value === "object" && Object.keys(value).length === 0)) delete out[name];
 		else out[name] = value;

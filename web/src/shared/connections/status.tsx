@@ -5,7 +5,7 @@ import type { Connection } from "./data";
 const looks: Record<string, { name: string; tone: "good" | "bad" | "warn" | "neutral"; todo?: string }> = {
 	connected: { name: "Connected", tone: "good" },
 	untested: { name: "Not tested", tone: "neutral", todo: "Test it to see whether it works." },
-	failing: { name: "Failing", tone: "bad", todo: "The service rejected the credential. Change it, then test it." },
+	failing: { name: "Failing", tone: "bad", todo: "Correct the connection, then test it." },
 	needs_reconnect: { name: "Needs reconnecting", tone: "warn", todo: "Steps wait until someone reconnects it." },
 };
 
@@ -20,10 +20,13 @@ export const testVerb = ({ status }: Pick<Connection, "status">): string =>
 	status === "needs_reconnect" ? "Try again" : "Test";
 
 /** warningOf returns why steps with a connection cannot succeed for now, if they cannot. */
-export function warningOf(connection: Pick<Connection, "name" | "status"> | null | undefined): string | undefined {
+export function warningOf(
+	connection: Pick<Connection, "name" | "status" | "problem"> | null | undefined,
+): string | undefined {
 	if (connection?.status === "needs_reconnect")
 		return `“${connection.name}” must be reconnected. Steps that use it wait until then.`;
-	if (connection?.status === "failing") return `The service rejected the credential of “${connection.name}”.`;
+	if (connection?.status === "failing")
+		return `The connection “${connection.name}” does not work: ${connection.problem ?? "its last test failed"}.`;
 	return undefined;
 }
 

@@ -45,6 +45,6 @@ it("shows keys without changing them with read access", async () => {
 		scopes: ["read"],
 	});
 	await user.click(await screen.findByRole("button", { name: "View counter" }));
-	await screen.findByRole("region", { name: "Value" });
+	await screen.findByRole("group", { name: "Value" });
 	expect(screen.queryByRole("button", { name: /Save|Delete/ })).toBeNull();
 });

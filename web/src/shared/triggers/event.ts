@@ -6,6 +6,7 @@ export const event: TriggerInfo = {
 	name: "Event",
 	icon: BoltIcon,
 	summary: "When something happens in another workflow, such as a failed run.",
+	keywords: ["error", "failure", "another workflow", "catch"],
 	lead: "Runs start when something happens in other workflows.",
 	initial: { events: ["run.failed"] },
 	first: "/events",

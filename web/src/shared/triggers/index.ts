@@ -20,6 +20,7 @@ export function triggerInfo(type: string): TriggerInfo {
 			name: type,
 			icon: BoltIcon,
 			summary: "",
+			keywords: [],
 			lead: "",
 			initial: {},
 			first: "/id",

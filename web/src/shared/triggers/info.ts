@@ -8,6 +8,8 @@ export interface TriggerInfo {
 	readonly icon: Icon;
 	/** What starts the workflow, in the picker. */
 	readonly summary: string;
+	/** Further words that people search for it by. */
+	readonly keywords: readonly string[];
 	/** What starts runs, above its settings. */
 	readonly lead: string;
 	/** The members of a new trigger. */

@@ -6,6 +6,7 @@ export const poll: TriggerInfo = {
 	name: "Poll",
 	icon: RetryIcon,
 	summary: "For each new item returned by a server that is polled regularly.",
+	keywords: ["api", "http", "check", "watch", "rss", "feed"],
 	lead: "A server is polled regularly, and each new item in its response starts a run.",
 	initial: { every: "5m", request: { url: "" }, items: "response.body", key: "item.id" },
 	first: "/request",

@@ -11,6 +11,7 @@ export function serviceInfo(type: ServiceTriggerType): TriggerInfo {
 		name: words(name),
 		icon: markOf(service),
 		summary: words(bareName(service)),
+		keywords: [],
 		lead: "Each new item at the service starts a run.",
 		initial: {},
 		first: "/connection",

@@ -6,6 +6,7 @@ export const webhook: TriggerInfo = {
 	name: "Webhook",
 	icon: WebhookIcon,
 	summary: "When another service calls its URL.",
+	keywords: ["http", "api", "rest", "endpoint", "callback", "request", "form", "url"],
 	lead: "Runs start when the URL of this trigger is called.",
 	initial: {},
 	first: "/id",

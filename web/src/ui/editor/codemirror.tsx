@@ -46,8 +46,14 @@ const parseBeforeNewLine = keymap.of([
 	},
 ]);
 
+/** A scrollbar would cover the only line. */
+const singleLine: Extension = [
+	EditorState.transactionFilter.of((change) => (change.newDoc.lines > 1 ? [] : change)),
+	EditorView.theme({ ".cm-scroller": { scrollbarWidth: "none" } }),
+];
+
 function lines(props: CodeEditorProps): Extension {
-	if (props.singleLine) return EditorState.transactionFilter.of((change) => (change.newDoc.lines > 1 ? [] : change));
+	if (props.singleLine) return singleLine;
 	const tab = props.tabIndents === false ? [] : [keymap.of([indentWithTab]), leave];
 	return [props.lineNumbers === false ? [] : [lineNumbers(), highlightActiveLine()], tab];
 }

@@ -54,7 +54,9 @@ export function Canvas() {
 			<div
 				ref={surface}
 				data-surface="canvas"
-				className={cx("builder-canvas relative size-full", connecting && "connecting")}
+				// A click on the canvas beside its steps moves the focus to it, and so the keys.
+				tabIndex={-1}
+				className={cx("builder-canvas relative size-full outline-none", connecting && "connecting")}
 			>
 				<ReactFlow<CanvasNode, CanvasEdge>
 					{...flowOptions}
@@ -91,14 +93,7 @@ export function Canvas() {
 					<Background variant={BackgroundVariant.Dots} gap={24} size={1.5} />
 					<SelectionBar />
 					<Controls />
-					<Overview
-						count={nodes.length}
-						least={7}
-						ariaLabel="Minimap"
-						nodeBorderRadius={16}
-						nodeColor="var(--control)"
-						className="!m-3 max-lg:!hidden"
-					/>
+					<Overview nodes={nodes} ariaLabel="Minimap" nodeBorderRadius={16} nodeColor="var(--control)" />
 				</ReactFlow>
 			</div>
 		</OverlayContext>

@@ -13,6 +13,7 @@ import {
 } from "@/shared/canvas";
 import { useConnection } from "@/shared/connections/data";
 import { warningOf } from "@/shared/connections/status";
+import { executionOutcome } from "@/shared/run/outcome";
 import { triggerName } from "@/shared/triggers";
 import { find, type GraphNode, pathName, pathOf, stepOf, switchAction, title } from "@/shared/workflow/model";
 import { cx } from "@/ui/class";
@@ -103,7 +104,7 @@ function LeafPlus({ node }: { node: GraphNode }) {
 	);
 }
 
-function useRunStatus(id: string) {
+function useRunStatus(id: string, uses?: string) {
 	const { run, loop, faint } = useRunOf(id);
 	const open = run?.finished_at === null;
 	const note =
@@ -111,14 +112,14 @@ function useRunStatus(id: string) {
 		(run && (open || run.duration_ms > 0) ? (
 			<Duration ms={run.duration_ms} since={open ? run.started_at : null} />
 		) : undefined);
-	return { status: run?.status, note, faint };
+	return { status: run && executionOutcome({ ...run, type: uses }), note, faint };
 }
 
 const Step = memo(function Step({ id, selected }: Props) {
 	const node = useNode(id);
 	const problems = useProblemCount(id);
 	const pinned = useEditorState((state) => Object.hasOwn(state.history.present.doc.pinned, id));
-	const runStatus = useRunStatus(id);
+	const runStatus = useRunStatus(id, node?.step.uses);
 	const [left] = useWarnings(id);
 	const warning = warningOf(useConnection(node?.step.connection)) ?? left?.message;
 	if (!node) return null;

@@ -65,7 +65,7 @@ export function useCanvasKeys(surface: RefObject<HTMLDivElement | null>, drawing
 	useShortcut("Alt+ArrowRight", "Nudge", () => nudge(1, 0), group, free);
 	useShortcut("Enter", "Open settings", enter, group, free);
 	useShortcut("Escape", "Close or deselect", back, group, free);
-	useShortcut("0", "Zoom to fit", () => zoomToFit(flow), group);
+	useShortcut("0", "Zoom to fit", () => zoomToFit(flow), group, free);
 	useShortcut("=", "Zoom in", () => zoomIn(flow), group, free);
 	useShortcut("-", "Zoom out", () => zoomOut(flow), group, free);
 }

@@ -1,5 +1,7 @@
+import { useReplay } from "@/pages/builder/replay/replay";
 import { useDocument, useEditor, useEditorState } from "@/pages/builder/state";
 import { connect } from "@/shared/workflow/model";
+import { ConfirmDialog } from "@/ui/dialog";
 import { candidates, connectable, movableInto } from "./candidates";
 import { moveInside, nameOf } from "./edit";
 import { Finder } from "./finder";
@@ -40,6 +42,8 @@ export function EditorDialogs() {
 				/>
 			);
 		}
+		case "test":
+			return <TestQuestion step={question.step} onClose={close} />;
 		case "find":
 			return (
 				<Finder title="Find a step" candidates={candidates(doc)} onPick={(id) => editor.select([id])} onClose={close} />
@@ -47,4 +51,21 @@ export function EditorDialogs() {
 		default:
 			return null;
 	}
+}
+
+/** TestQuestion asks before a key tests a step: the test has real effects. */
+function TestQuestion({ step, onClose }: { step: string; onClose: () => void }) {
+	const replay = useReplay();
+	const doc = useDocument();
+	return (
+		<ConfirmDialog
+			open
+			onOpenChange={(open) => !open && onClose()}
+			title={`Test “${nameOf(doc, step)}”?`}
+			verb="Test step"
+			onConfirm={async () => replay.testStep(step)}
+		>
+			The step runs once, with real effects: requests and messages are sent.
+		</ConfirmDialog>
+	);
 }

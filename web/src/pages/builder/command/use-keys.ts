@@ -9,8 +9,20 @@ const group = "Builder";
 /** Text fields, dialogs and menus handle their own keys. */
 const notTyping = (target: EventTarget | null) =>
 	!isTyping(target) && !document.querySelector('[role="dialog"], [role="menu"]');
+/** Single letters act only while the document has the focus: elsewhere, people type them for another reason. */
+const inDocument = (target: EventTarget | null) =>
+	notTyping(target) && target instanceof Element && target.closest("[data-surface]") !== null;
 /** The browser's clipboard events do the work; these shortcuts are only listed. */
 const never = () => false;
+
+/** Moves the focus to the view that was switched to, so that the same key leads back. It is rendered in the next frames. */
+function focusDocument(tries = 30): void {
+	requestAnimationFrame(() => {
+		const surface = document.querySelector<HTMLElement>("[data-surface]");
+		if (surface) surface.focus({ preventScroll: true });
+		else if (tries > 0) focusDocument(tries - 1);
+	});
+}
 
 /** useKeys registers the shortcuts shared by the canvas and the outline. */
 export function useKeys(): void {
@@ -19,15 +31,15 @@ export function useKeys(): void {
 	const last = () => editor.get().selected.at(-1);
 	const step = () => selectedSteps(editor).at(-1);
 
-	useShortcut("A", "Add a step", () => editor.add({ kind: "step", place: placeToAdd(editor) }), group, notTyping);
+	useShortcut("A", "Add a step", () => editor.add({ kind: "step", place: placeToAdd(editor) }), group, inDocument);
 	useShortcut(
 		"Shift+A",
 		"Add a branch",
 		() => editor.add({ kind: "step", place: { at: "branch", step: step() ?? null } }),
 		group,
-		notTyping,
+		inDocument,
 	);
-	useShortcut("C", "Connect to…", () => connectFrom(step()), group, notTyping);
+	useShortcut("C", "Connect to…", () => connectFrom(step()), group, inDocument);
 	useShortcut(
 		"F2",
 		"Rename",
@@ -46,18 +58,21 @@ export function useKeys(): void {
 	useShortcut("Mod+D", "Duplicate", () => duplicateSelected(editor), group, notTyping);
 	useShortcut("Mod+Z", "Undo", () => editor.undo(), group, notTyping);
 	useShortcut("Mod+Shift+Z", "Redo", () => editor.redo(), group, notTyping);
-	useShortcut("T", "Test step", () => withStep(replay.testStep), group, notTyping);
-	useShortcut("P", "Pin the output of the step", () => withStep(replay.pinStep), group, notTyping);
+	useShortcut("T", "Test step", () => withStep((id) => editor.ask({ kind: "test", step: id })), group, inDocument);
+	useShortcut("P", "Pin the output of the step", () => withStep(replay.pinStep), group, inDocument);
 	useShortcut("Mod+Enter", "Run", () => replay.run(), group);
 	useShortcut("Mod+S", "Save", () => void editor.saving.save(), group);
-	useShortcut("F", "Find a step", () => editor.ask({ kind: "find" }), group, notTyping);
-	useShortcut("Shift+L", "Tidy up", () => tidyUp(editor), group, notTyping);
+	useShortcut("F", "Find a step", () => editor.ask({ kind: "find" }), group, inDocument);
+	useShortcut("Shift+L", "Tidy up", () => tidyUp(editor), group, inDocument);
 	useShortcut(
 		"Y",
 		"Switch between canvas and YAML",
-		() => editor.show(editor.get().view === "yaml" ? "canvas" : "yaml"),
+		() => {
+			editor.show(editor.get().view === "yaml" ? "canvas" : "yaml");
+			focusDocument();
+		},
 		group,
-		notTyping,
+		inDocument,
 	);
 
 	function withStep(does: (id: string) => void) {

@@ -1,8 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { RunData } from "@/shared/files/run-data";
 import { cx } from "@/ui/class";
-import type { Status } from "@/ui/status";
-import { StatusBadge } from "@/ui/status";
+import { type Outcome, StatusBadge } from "@/ui/status";
 import { Duration, timeOfDay } from "@/ui/time";
 
 export interface LogEntry {
@@ -12,7 +11,7 @@ export interface LogEntry {
 }
 
 export interface ResultProps {
-	status: Status;
+	status: Outcome;
 	duration: number | null;
 	/** The start time, while it is running. */
 	since?: string | null;

@@ -20,7 +20,7 @@ export function Tray({ children }: { children: ReactNode }) {
 		event.preventDefault();
 	};
 	return (
-		<div style={{ height }} className="relative shrink-0 overflow-y-auto border-t bg-surface">
+		<div style={{ height }} className="relative shrink-0 overflow-hidden border-t bg-surface">
 			<div
 				role="separator"
 				tabIndex={0}
@@ -32,7 +32,7 @@ export function Tray({ children }: { children: ReactNode }) {
 				onPointerDown={onPointerDown}
 				onPointerMove={onPointerMove}
 				onKeyDown={onKeyDown}
-				className="sticky top-0 z-10 -mb-1.5 h-1.5 cursor-row-resize -outline-offset-2 hover:bg-accent/40"
+				className="absolute inset-x-0 top-0 z-10 h-1.5 cursor-row-resize -outline-offset-2 hover:bg-accent/40"
 			/>
 			{children}
 		</div>

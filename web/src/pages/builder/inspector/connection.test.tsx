@@ -100,7 +100,7 @@ describe("the connection of a step", () => {
 			{ steps: [{ id: "one", uses: "calls.out", connection: "shop" }] },
 			{ answers: answers("failing") },
 		);
-		await screen.findByText(/rejected the credential of “shop”/);
+		await screen.findByText(/The connection “shop” does not work/);
 		screen.getByRole("link", { name: "Open shop" });
 		await screen.findByRole("option", { name: "gone (does not exist)" });
 	});

@@ -18,6 +18,18 @@ describe("the settings of a step", () => {
 		expect(editor.doc.steps[0]).toEqual({ id: "a", name: "Greet", uses: "log.write", with: { message: "Hello" } });
 	});
 
+	it("offer to turn the expressions of other products into expressions", async () => {
+		const { screen, user, editor } = await renderBuilder(<Inspector />, {
+			steps: [step("a", { with: { message: "Hello {{ trigger.payload.name }}" } })],
+		});
+		act(() => editor.select(["a"]));
+		await screen.findByRole("textbox", { name: /^Message/ });
+		await user.click(screen.getByRole("button", { name: "Make it an expression" }));
+		expect(editor.doc.steps[0]?.with).toEqual({ message: `Hello \${{ trigger.payload.name }}` });
+		expect(screen.queryByRole("button", { name: "Make it an expression" })).toBeNull();
+		expect(editor.get().problems).toEqual([]);
+	});
+
 	it("rename the step on blur, and reject an invalid id", async () => {
 		const { screen, user, editor } = await renderBuilder(<Inspector />, { steps: [step("a"), step("b")] });
 		act(() => editor.select(["a"]));

@@ -51,7 +51,7 @@ export function Outline() {
 		event.preventDefault();
 	};
 	return (
-		<div data-surface="outline" className="flex h-full flex-col overflow-y-auto">
+		<div data-surface="outline" tabIndex={-1} className="outline-none flex h-full flex-col overflow-y-auto">
 			<div className="mx-auto flex w-full max-w-3xl flex-col gap-4 p-4 sm:p-6">
 				{!readOnly && (
 					<div className="flex gap-2">

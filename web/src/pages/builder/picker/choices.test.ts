@@ -1,15 +1,20 @@
 import { expect, it } from "vitest";
 import type { Integration } from "@/shared/connections/data";
 import type { Action } from "./actions";
-import { operationChoices, search, serviceTriggerChoices, stepChoices, stepOf, triggerChoices } from "./choices";
+import { adviceFor } from "./advice";
+import { operationChoices, serviceTriggerChoices, stepChoices, stepOf, triggerChoices } from "./choices";
+import { search } from "./search";
 
-const action = (name: string, title: string, summary = "") => ({ name, title, summary }) as Action;
+const action = (name: string, title: string, summary = "", keywords: string[] = []) =>
+	({ name, title, summary, keywords }) as Action;
 const all = stepChoices([
-	action("http.request", "Call a URL", "Sends an HTTP request."),
-	action("graphql.request", "Call a GraphQL service"),
+	action("http.request", "Call a URL", "Sends an HTTP request.", ["request", "api"]),
+	action("graphql.request", "Call a GraphQL service", "", ["query"]),
 	action("log.write", "Write to the log"),
 	action("mail.post", "Post a message"),
-	action("flow.wait", "Wait", "For a time, or until one."),
+	action("flow.wait", "Wait", "For a time, or until one.", ["delay", "sleep"]),
+	action("flow.switch", "Branch", "", ["if", "if else", "switch", "filter", "split"]),
+	action("flow.run", "Run another workflow", "Starts a run and, by default, waits; sleeps if told to."),
 ]);
 const operation = (action: string, title: string, deprecated: object | null = null) => ({
 	action,
@@ -24,6 +29,27 @@ const services = [
 		operations: [
 			operation("slack.post_message", "Post a message"),
 			operation("slack.send", "Post", { since: "", use: "slack.post_message", ends: "" }),
+		],
+		triggers: [],
+	},
+	{
+		name: "Mailchimp",
+		keywords: ["newsletter"],
+		operations: [operation("mailchimp.add_member", "Add a member")],
+		triggers: [],
+	},
+	{
+		name: "Gmail",
+		keywords: ["email", "mail"],
+		operations: [operation("gmail.send_message", "Send a message")],
+		triggers: [],
+	},
+	{
+		name: "Shopify",
+		keywords: ["shop"],
+		operations: [
+			operation("shopify.get_order", "Get an order"),
+			operation("shopify.find", "Find orders with a filter"),
 		],
 		triggers: [],
 	},
@@ -50,6 +76,21 @@ it.each([
 	["graphql", "graphql.request"],
 	["for each", "foreach"],
 	["wait", "flow.wait"],
+	["split", "flow.switch"],
+	["if", "flow.switch"],
+	["if else", "flow.switch"],
+	["branch", "flow.switch"],
+	["switch", "flow.switch"],
+	["filter", "flow.switch"],
+	["loop", "foreach"],
+	["iterate", "foreach"],
+	["parallel", "foreach"],
+	["while", "repeat"],
+	["request", "http.request"],
+	["API", "http.request"],
+	["delay", "flow.wait"],
+	["sleep", "flow.wait"],
+	["delays", "flow.wait"],
 ])("finds %s first as %s", (typed, key) => {
 	expect(keys(typed)[0]).toBe(key);
 });
@@ -59,6 +100,12 @@ it.each([
 	["send telegram message", "telegram.send_message"],
 	["bot", "telegram.send_message"],
 	["chat post", "slack.post_message"],
+	["email", "gmail.send_message"],
+	["send emails", "gmail.send_message"],
+	["mailchimp", "mailchimp.add_member"],
+	["if", "flow.switch"],
+	["filter", "flow.switch"],
+	["shop", "shopify.get_order"],
 ])("finds the operation for %s", (typed, key) => {
 	expect(search([...all, ...operationChoices(services)], typed)[0]?.key).toBe(key);
 });
@@ -66,8 +113,39 @@ it.each([
 it("groups operations by service, without those that are replaced", () => {
 	expect(operationChoices(services).map(({ key, group }) => [group, key])).toEqual([
 		["Slack", "slack.post_message"],
+		["Mailchimp", "mailchimp.add_member"],
+		["Gmail", "gmail.send_message"],
+		["Shopify", "shopify.get_order"],
+		["Shopify", "shopify.find"],
 		["Telegram", "telegram.send_message"],
 	]);
+});
+
+it("ranks a name before a keyword, and a keyword before a description", () => {
+	expect(keys("sleep")).toEqual(["flow.wait", "flow.run"]);
+	expect(keys("wait")).toEqual(["flow.wait", "flow.run"]);
+	const operations = operationChoices(services);
+	expect(search(operations, "mail").map(({ key }) => key)).toEqual(["gmail.send_message", "mailchimp.add_member"]);
+});
+
+it("finds no two letters inside of words", () => {
+	const found = search([...all, ...operationChoices(services)], "if").map(({ key }) => key);
+	expect(found).not.toContain("shopify.get_order");
+});
+
+it.each([
+	["try catch", "Error handling"],
+	["retry", "Retry"],
+	["merge", "Runs after"],
+	["parallel", "add a branch"],
+	["if", "Run when"],
+])("advises where to set what is no step: %s", (typed, want) => {
+	expect(adviceFor(typed)).toContain(want);
+});
+
+it("gives no advice about words that only contain another", () => {
+	expect(adviceFor("notify")).toBeUndefined();
+	expect(adviceFor("")).toBeUndefined();
 });
 
 it("requires every word to match", () => {
@@ -87,6 +165,9 @@ it.each([
 	["new message telegram", ["telegram.new_message"]],
 	["bot", ["telegram.new_message"]],
 	["webhook", ["webhook"]],
+	["cron", ["schedule"]],
+	["rss", ["poll"]],
+	["button", ["manual"]],
 ])("finds the triggers of services by the words people use: %s", (typed, want) => {
 	const all = [...triggerChoices, ...serviceTriggerChoices(services)];
 	expect(search(all, typed).map((choice) => choice.key)).toEqual(want);

@@ -11,7 +11,9 @@ export interface Choice {
 	readonly group: string;
 	/** The key of its icon. */
 	readonly icon: string;
-	/** Further words to find it by. */
+	/** The name of the service that it belongs to. */
+	readonly service?: string;
+	/** Further words to find it by, such as what other products call it. */
 	readonly keywords?: readonly string[];
 	readonly picks:
 		| { readonly kind: "step"; readonly step: NewStep }
@@ -25,6 +27,7 @@ const blocks: readonly Choice[] = [
 		summary: "Runs steps once for every item of a list.",
 		group: "Flow",
 		icon: "foreach",
+		keywords: ["loop", "iterate", "iterator", "map", "split in batches", "split a list", "parallel", "array"],
 		picks: { kind: "step", step: { foreach: "", steps: [] } },
 	},
 	{
@@ -33,16 +36,18 @@ const blocks: readonly Choice[] = [
 		summary: "Repeats steps until a condition is true.",
 		group: "Flow",
 		icon: "repeat",
+		keywords: ["loop", "iterate", "while", "do while", "poll", "pagination"],
 		picks: { kind: "step", step: { repeat: { until: "", every: "30s", max: 20 }, steps: [] } },
 	},
 ];
 
-export const triggerChoices: readonly Choice[] = triggerInfos.map(({ type, name, summary }) => ({
+export const triggerChoices: readonly Choice[] = triggerInfos.map(({ type, name, summary, keywords }) => ({
 	key: type,
 	title: name,
 	summary,
 	group: "What starts this workflow?",
 	icon: type,
+	keywords,
 	picks: { kind: "trigger", type },
 }));
 
@@ -58,7 +63,8 @@ export function serviceTriggerChoices(integrations: readonly Integration[]): Cho
 					summary: summary ? `${service}: ${summary}` : service,
 					group: service,
 					icon: type,
-					keywords: [service, ...keywords],
+					service,
+					keywords,
 					picks: { kind: "trigger", type: type as TriggerType },
 				}),
 			),
@@ -95,7 +101,8 @@ export function operationChoices(integrations: readonly Integration[]): Choice[]
 					summary: summary ? `${service}: ${summary}` : service,
 					group: service,
 					icon: action,
-					keywords: [service, ...keywords],
+					service,
+					keywords,
 					picks: { kind: "step", step: stepOf({ name: action, title }) },
 				}),
 			),
@@ -112,34 +119,10 @@ export function stepChoices(actions: readonly Action[]): Choice[] {
 			summary: action.summary,
 			group: families[family] ?? "Services",
 			icon: action.name,
+			keywords: action.keywords,
 			picks: { kind: "step", step: stepOf(action) },
 		};
 	});
 	const place = (choice: Choice) => (order.includes(choice.group) ? order.indexOf(choice.group) : order.length);
 	return [...blocks, ...own].sort((a, b) => place(a) - place(b));
-}
-
-/** The choices that match the text, best match first. Every word must match. */
-export function search(choices: readonly Choice[], typed: string): Choice[] {
-	const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-	if (words.length === 0) return [...choices];
-	const scored = choices.flatMap((choice) => {
-		const score = scoreOf(choice, words);
-		return score === 0 ? [] : [{ choice, score }];
-	});
-	return scored.sort((a, b) => b.score - a.score).map(({ choice }) => choice);
-}
-
-function scoreOf(choice: Choice, words: readonly string[]): number {
-	const name = `${choice.title} ${choice.key} ${choice.keywords?.join(" ") ?? ""}`.toLowerCase();
-	const rest = `${choice.summary} ${choice.group}`.toLowerCase();
-	let score = 0;
-	for (const word of words) {
-		if (choice.title.toLowerCase().startsWith(word)) score += 4;
-		else if (name.split(/[\s._]+/).some((part) => part.startsWith(word))) score += 3;
-		else if (name.includes(word)) score += 2;
-		else if (rest.includes(word)) score += 1;
-		else return 0;
-	}
-	return score;
 }

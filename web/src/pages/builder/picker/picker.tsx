@@ -12,7 +12,9 @@ import { control } from "@/ui/field";
 import { CloseIcon, type Icon, SearchIcon } from "@/ui/icons";
 import { ErrorState, SkeletonRows } from "@/ui/states";
 import { useActions } from "./actions";
-import { type Choice, operationChoices, search, serviceTriggerChoices, stepChoices, triggerChoices } from "./choices";
+import { adviceFor } from "./advice";
+import { type Choice, operationChoices, serviceTriggerChoices, stepChoices, triggerChoices } from "./choices";
+import { search } from "./search";
 
 /** Picker is the panel for adding something. */
 export function Picker() {
@@ -39,6 +41,7 @@ function Panel({ adding }: { adding: Adding }) {
 		[trigger, actions.data, integrations.data],
 	);
 	const found = useMemo(() => search(all, typed), [all, typed]);
+	const advice = trigger ? undefined : adviceFor(typed);
 	const close = () => {
 		editor.add(null);
 		if (before.current instanceof HTMLElement) before.current.focus({ preventScroll: true });
@@ -94,6 +97,11 @@ function Panel({ adding }: { adding: Adding }) {
 					className={cx(control, "h-8 pl-7")}
 				/>
 			</div>
+			{advice && (
+				<p role="status" className="mx-4 mb-3 rounded-6 bg-sunken px-3 py-2 text-12">
+					{advice}
+				</p>
+			)}
 			<div id={list} role="listbox" aria-label="Choices" className="min-h-0 flex-1 overflow-y-auto px-2 pb-3">
 				{!trigger && actions.isPending && <SkeletonRows label="Loading actions" />}
 				{!trigger && actions.isError && <ErrorState error={actions.error} onRetry={() => void actions.refetch()} />}

@@ -1,5 +1,6 @@
 import { useMay } from "@/api/session";
 import { useDocument, useEditor, useSelected } from "@/pages/builder/state";
+import { executionOutcome } from "@/shared/run/outcome";
 import { find, title } from "@/shared/workflow/model";
 import { Badge } from "@/ui/badge";
 import { Button, IconButton } from "@/ui/button";
@@ -102,7 +103,7 @@ function SelectedStep() {
 				{ran ? (
 					<ResultView
 						key={`${run} ${ran.step_id}`}
-						status={ran.status}
+						status={executionOutcome({ ...ran, type: step.uses })}
 						duration={ran.duration_ms}
 						since={ran.finished_at === null ? ran.started_at : null}
 						input={ran.input}

@@ -32,7 +32,7 @@ export default function Source() {
 		if (view.current) forceLinting(view.current);
 	}, [problems, warnings]);
 	return (
-		<div data-surface="text" className="flex h-full flex-col bg-surface">
+		<div data-surface="text" tabIndex={-1} className="outline-none overflow-hidden flex h-full flex-col bg-surface">
 			<div className="-m-px min-h-0 flex-1">
 				<CodeEditor
 					value={typing.current && view.current ? view.current.state.doc.toString() : text}

@@ -37,6 +37,7 @@ export type Question =
 	| { readonly kind: "rename"; readonly node: string }
 	| { readonly kind: "connect"; readonly from: string }
 	| { readonly kind: "into"; readonly nodes: readonly string[] }
+	| { readonly kind: "test"; readonly step: string }
 	| { readonly kind: "find" };
 
 export interface State {

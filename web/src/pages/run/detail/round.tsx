@@ -1,6 +1,8 @@
 import { find, title } from "@/shared/workflow/model";
 import { StatusBadge, StatusIcon } from "@/ui/status";
 import { Duration } from "@/ui/time";
+import { HandledBadge } from "../handled";
+import { outcomeOf } from "../model/outcome";
 import { parsePath, roundPath } from "../model/path";
 import { roundAt, roundsOf } from "../model/rounds";
 import type { DetailProps } from "../props";
@@ -9,6 +11,7 @@ import { EmptyText, Heading } from "./parts";
 /** RoundDetail lists the steps of one round of a loop. */
 export function RoundDetail({
 	record,
+	outcomes,
 	doc,
 	selection,
 	bare,
@@ -17,6 +20,7 @@ export function RoundDetail({
 }: DetailProps & { block: string; index: number }) {
 	const path = roundPath(block, index);
 	const step = find(doc.steps, parsePath(block).id)?.step;
+	const handled = outcomes.handled.get(path);
 	const round = step && roundAt(roundsOf(record, block, step), path);
 	return (
 		<div className="flex min-h-0 flex-1 flex-col gap-3">
@@ -24,7 +28,14 @@ export function RoundDetail({
 				<Heading
 					title={`${step ? title(step) : block} · round ${index + 1}`}
 					path={path}
-					badge={round && <StatusBadge status={round.status} />}
+					badge={
+						round && (
+							<>
+								{handled !== undefined && <HandledBadge count={handled} />}
+								<StatusBadge status={round.status} />
+							</>
+						)
+					}
 				/>
 			)}
 			{!round && (
@@ -43,7 +54,7 @@ export function RoundDetail({
 								onClick={() => selection.select(own)}
 								className="flex w-full items-center gap-2 px-4 py-2 text-left -outline-offset-2 hover:bg-sunken/60"
 							>
-								{head ? <StatusIcon status={head.status} /> : <span className="size-4" />}
+								{head ? <StatusIcon status={outcomeOf(head, outcomes)} /> : <span className="size-4" />}
 								<span className="min-w-0 flex-1 truncate">{title(inner)}</span>
 								<span className="text-12 text-muted">
 									{head ? (

@@ -4,6 +4,7 @@ import { find, title } from "@/shared/workflow/model";
 import { ErrorState, Skeleton } from "@/ui/states";
 import { StatusBadge } from "@/ui/status";
 import { Tabs } from "@/ui/tabs";
+import { outcomeOf } from "../model/outcome";
 import { parsePath } from "../model/path";
 import type { DetailProps } from "../props";
 import { useStep } from "../use-run";
@@ -15,7 +16,7 @@ import { StepSummary } from "./summary";
 const names = ["summary", "input", "output", "attempts", "logs"];
 
 /** StepDetail shows one execution of a step: its outcome, input and output. */
-export function StepDetail({ run, record, doc, selection, bare }: DetailProps) {
+export function StepDetail({ run, record, outcomes, doc, selection, bare }: DetailProps) {
 	const { path } = selection;
 	const spot = find(doc.steps, parsePath(path).id);
 	const head = record.steps.get(path);
@@ -51,7 +52,7 @@ export function StepDetail({ run, record, doc, selection, bare }: DetailProps) {
 				<Heading
 					title={spot ? title(spot.step) : (head?.name ?? path)}
 					path={path}
-					badge={head && <StatusBadge status={head.status} />}
+					badge={head && <StatusBadge status={outcomeOf(head, outcomes)} />}
 				/>
 			)}
 			<Tabs
@@ -63,7 +64,9 @@ export function StepDetail({ run, record, doc, selection, bare }: DetailProps) {
 					{
 						value: "summary",
 						label: "Summary",
-						content: scroll(<StepSummary run={run} record={record} spot={spot} path={path} body={body.data} />),
+						content: scroll(
+							<StepSummary run={run} record={record} outcomes={outcomes} spot={spot} path={path} body={body.data} />,
+						),
 					},
 					{
 						value: "input",

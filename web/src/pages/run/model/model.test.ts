@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { waitingText } from "@/shared/run/words";
 import type { Step } from "@/shared/workflow/model/types";
 import { startAsCurl } from "./curl";
+import { handledFailures } from "./outcome";
 import { ancestors, parsePath, parseRound } from "./path";
 import { RunRecord, type StepHead } from "./record";
 import { adjacentRound, roundsOf, tally } from "./rounds";
@@ -50,6 +51,45 @@ describe("paths", () => {
 		expect(parseRound("lines[3].parts")).toBeUndefined();
 		expect(ancestors("lines[3].parts[12].pick")).toEqual(["lines", "lines[3]", "lines[3].parts", "lines[3].parts[12]"]);
 		expect(ancestors("first")).toEqual([]);
+	});
+});
+
+describe("handled failures", () => {
+	const handling: Step[] = [
+		{ id: "outer", foreach: "x", steps: [{ id: "inner", foreach: "y", on_error: "continue", steps: [note, reserve] }] },
+		note,
+	];
+	const failed = record(
+		head("note", "failed"),
+		head("outer[0].inner", "failed"),
+		head("outer[0].inner[1].note", "failed"),
+		head("outer[0].inner[1].reserve", "failed"),
+		head("outer[0].inner[2].note", "succeeded"),
+	);
+
+	it("are counted for the run and every block and round around them", () => {
+		expect(Object.fromEntries(handledFailures(failed, handling))).toEqual({
+			"": 3,
+			outer: 2,
+			"outer[0]": 2,
+			"outer[0].inner": 1,
+			"outer[0].inner[1]": 1,
+		});
+	});
+
+	it("are none without on_error", () => {
+		expect(handledFailures(record(head("first", "failed")), steps).size).toBe(0);
+	});
+
+	it("bring their rounds to the front of those that succeeded", () => {
+		const done = record(
+			head("lines", "succeeded"),
+			...[0, 1, 2].flatMap((at) => [
+				head(`lines[${at}].reserve`, "succeeded"),
+				head(`lines[${at}].note`, at === 2 ? "failed" : "succeeded"),
+			]),
+		);
+		expect(roundsOf(done, "lines", lines).list.map((round) => round.index)).toEqual([2, 0, 1]);
 	});
 });
 
@@ -201,8 +241,14 @@ describe("waitingText", () => {
 
 describe("curl", () => {
 	it("quotes any payload", () => {
-		expect(startAsCurl("https://x.example", "wf_1", { name: "it's" })).toContain(
-			`-d '{"payload":{"name":"it'\\''s"}}'`,
-		);
+		const again = { trigger: null, body: { payload: { name: "it's" } } };
+		expect(startAsCurl("https://x.example", "wf_1", again)).toContain(`-d '{"payload":{"name":"it'\\''s"}}'`);
+	});
+
+	it("fires the trigger of a call again", () => {
+		const again = { trigger: "hook", body: { payload: {}, headers: { "x-a": "1" } } };
+		const text = startAsCurl("https://x.example", "wf_1", again);
+		expect(text).toContain("'https://x.example/v1/workflows/wf_1/triggers/hook/test'");
+		expect(text).toContain(`-d '{"payload":{},"headers":{"x-a":"1"}}'`);
 	});
 });

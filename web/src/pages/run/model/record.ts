@@ -21,6 +21,10 @@ export class RunRecord {
 	readonly steps = new Map<string, StepHead>();
 	/** By the path of the block. */
 	readonly rounds = new Map<string, Map<number, Round>>();
+	/** The paths of the steps that have failed. */
+	readonly failed = new Set<string>();
+	/** The paths of the approvals that are decided. */
+	readonly decided = new Set<string>();
 	/** The number of announced log lines, by step. */
 	readonly logs = new Map<string, number>();
 	deleted = false;
@@ -51,6 +55,8 @@ export class RunRecord {
 
 	private put(step: StepHead): void {
 		this.steps.set(step.step_id, step);
+		if (step.status === "failed") this.failed.add(step.step_id);
+		if (step.type === "flow.approval" && step.status === "succeeded") this.decided.add(step.step_id);
 		const { block, round, id } = parsePath(step.step_id);
 		if (block === null || round === null) return;
 		const rounds = this.rounds.get(block) ?? new Map<number, Round>();

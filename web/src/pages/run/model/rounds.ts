@@ -7,13 +7,15 @@ export interface RoundView {
 	readonly path: string;
 	readonly index: number;
 	readonly status: Status;
+	/** A step of it failed, and it went on. */
+	readonly handled: boolean;
 	readonly started: number;
 	/** Undefined while it is running. */
 	readonly finished: number | undefined;
 }
 
 export interface Rounds {
-	/** Ordered by urgency: failed, running, waiting, cancelled, succeeded, skipped. */
+	/** Ordered by urgency: failed, running, waiting, cancelled, succeeded, skipped; each with handled failures first. */
 	readonly list: readonly RoundView[];
 	/** The position of a round in the list, by its path. */
 	readonly place: ReadonlyMap<string, number>;
@@ -47,12 +49,16 @@ function computeRounds(record: RunRecord, path: string, block: Step): Rounds {
 		const view = viewOf(path, round, forgiven, open && round.steps.size < body.length);
 		byStatus.get(view.status)?.push(view);
 	}
-	const list = order.flatMap((status) => byStatus.get(status) ?? []);
+	const list = order.flatMap((status) => handledFirst(byStatus.get(status) ?? []));
 	return {
 		list,
 		place: new Map(list.map((round, at) => [round.path, at])),
 		counts: Object.fromEntries(order.map((status) => [status, byStatus.get(status)?.length ?? 0])) as Rounds["counts"],
 	};
+}
+
+function handledFirst(rounds: readonly RoundView[]): RoundView[] {
+	return [...rounds.filter((round) => round.handled), ...rounds.filter((round) => !round.handled)];
 }
 
 function viewOf(block: string, round: Round, forgiven: ReadonlySet<string>, more: boolean): RoundView {
@@ -69,6 +75,7 @@ function viewOf(block: string, round: Round, forgiven: ReadonlySet<string>, more
 		path: roundPath(block, round.index),
 		index: round.index,
 		status,
+		handled: [...round.steps].some(([id, step]) => step.status === "failed" && forgiven.has(id)),
 		started,
 		finished: open ? undefined : finished,
 	};

@@ -1,4 +1,6 @@
 import { isBlock, type Step } from "@/shared/workflow/model/types";
+import type { Outcome } from "@/ui/status";
+import { type Outcomes, outcomeOf } from "./outcome";
 import type { RunRecord, StepHead } from "./record";
 import { type Rounds, type RoundView, roundsOf } from "./rounds";
 
@@ -46,6 +48,12 @@ export function rowsOf(record: RunRecord, steps: readonly Step[], open: (path: s
 	};
 	visit(steps, "", 0);
 	return out;
+}
+
+/** rowOutcome returns what became of a step or a round; undefined if it has not started. */
+export function rowOutcome(row: Row, outcomes: Outcomes): Outcome | undefined {
+	if (row.kind === "round") return row.round.status;
+	return row.head && outcomeOf(row.head, outcomes);
 }
 
 /** The effect of a key: go to another row, or expand or collapse one. */

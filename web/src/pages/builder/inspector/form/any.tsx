@@ -4,6 +4,7 @@ import type { Json } from "@/shared/workflow/model";
 import { CodeEditor } from "@/ui/editor";
 import { Switch, TextArea, TextInput } from "@/ui/field";
 import { ExpressionField } from "../expression/field";
+import { ForeignHint } from "../expression/foreign-hint";
 import { FormContext } from "./context";
 import { MapControl } from "./map";
 import type { FieldProps } from "./props";
@@ -56,30 +57,33 @@ export function ValueControl(props: ValueControlProps): ReactNode {
 			return <JsonControl {...props} />;
 		default: {
 			const text = typeof value === "string" ? value : "";
-			if (wanted) {
-				return (
-					<ExpressionField
-						label={plan.label}
-						value={text}
-						onChange={onChange}
-						pointer={pointer}
-						form="template"
-						lines={lines}
-						autoFocus={typing}
-					/>
-				);
-			}
+			const type = (next: string) => {
+				setTyping(true);
+				onChange(next);
+			};
 			const Input = lines ? TextArea : TextInput;
 			return (
-				<Input
-					{...(lines && { rows: 3 })}
-					aria-label={plan.label}
-					value={text}
-					onChange={(event) => {
-						setTyping(true);
-						onChange(event.target.value);
-					}}
-				/>
+				<div className="flex min-w-0 flex-col gap-1">
+					{wanted ? (
+						<ExpressionField
+							label={plan.label}
+							value={text}
+							onChange={onChange}
+							pointer={pointer}
+							form="template"
+							lines={lines}
+							autoFocus={typing}
+						/>
+					) : (
+						<Input
+							{...(lines && { rows: 3 })}
+							aria-label={plan.label}
+							value={text}
+							onChange={(event) => type(event.target.value)}
+						/>
+					)}
+					<ForeignHint value={text} onChange={type} />
+				</div>
 			);
 		}
 	}

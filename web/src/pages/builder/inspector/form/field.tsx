@@ -2,6 +2,7 @@ import { useState } from "react";
 import { spans } from "@/shared/workflow/expression/template";
 import { Field } from "@/ui/field";
 import { ExpressionField } from "../expression/field";
+import { ForeignHint } from "../expression/foreign-hint";
 import { useProblem } from "./context";
 import { Control } from "./control";
 import type { FieldPlan } from "./plan";
@@ -36,7 +37,7 @@ export function SchemaField(props: NestingProps) {
 		if (dynamic) onChange(undefined);
 	};
 	return (
-		<div data-pointer={pointer} className="min-w-0">
+		<div data-pointer={pointer} className="flex min-w-0 flex-col gap-1">
 			<Field
 				label={plan.label}
 				required={plan.required}
@@ -65,6 +66,15 @@ export function SchemaField(props: NestingProps) {
 					/>
 				)}
 			</Field>
+			{(expression || (offered && !nested.has(plan.kind))) && (
+				<ForeignHint
+					value={value}
+					onChange={(text) => {
+						setTyping(true);
+						onChange(text);
+					}}
+				/>
+			)}
 		</div>
 	);
 }
