@@ -11,9 +11,11 @@ func TestPinned(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:  "pins are merged, null removes one, and no version is made",
-			setup: pinned, request: "PATCH /v1/workflows/$wf", scope: "write", body: `{"pinned": {"gone": null, "more": { "b": [1, 2.50] }}}`, status: 200,
-			members: workflowKeys, contains: `{"pinned": {"set": {"a": 1}, "more": {"b": [1, 2.50]}}, "version": 2}`,
-			after: func(w *testWorkspace, a *response) { wantKeys(w.t, a.object()["pinned"].(map[string]any), "set more") },
+			setup: pinned, request: "PATCH /v1/workflows/$wf", scope: "write", body: `{"pinned": {"gone": null, "@hook": {"payload": {}}, "more": { "b": [1, 2.50] }}}`, status: 200,
+			members: workflowKeys, contains: `{"pinned": {"set": {"a": 1}, "more": {"b": [1, 2.50]}, "@hook": {"payload": {}}}, "version": 2}`,
+			after: func(w *testWorkspace, a *response) {
+				wantKeys(w.t, a.object()["pinned"].(map[string]any), "set more @hook")
+			},
 		},
 		{
 			name:  "null removes all of them",
@@ -40,7 +42,7 @@ func TestPinned(t *testing.T) {
 		},
 		{
 			name:  "its key is the id of a step",
-			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: `{"pinned": {"@set": {}}}`, lenient: true,
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: `{"pinned": {"@@set": {}}}`, lenient: true,
 			status: 400, code: "invalid_request", pointers: []string{"/pinned"},
 		},
 	})

@@ -132,14 +132,22 @@ type testTriggerRequest struct {
 }
 
 func (h *triggers) prepareTest(ctx context.Context, in *testTriggerRequest) (p preparedStart, err error) {
-	for name, raw := range map[string]json.RawMessage{"headers": in.Body.Headers, "query": in.Body.Query} {
-		if raw != nil && raw[0] != '{' {
-			return p, fault.Field("/"+name, "must be an object")
-		}
+	if err := requireObjects(in.Body.Headers, in.Body.Query); err != nil {
+		return p, err
 	}
 	p.wait, p.wantsWait = preferredWait(in.Prefer)
 	p.Prepared, err = h.triggers.PrepareTest(ctx, transport.Actor(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), p.wantsWait)
 	return p, err
+}
+
+// requireObjects checks the headers and the query of a test, if they are given.
+func requireObjects(headers, query json.RawMessage) error {
+	for name, raw := range map[string]json.RawMessage{"headers": headers, "query": query} {
+		if raw != nil && raw[0] != '{' {
+			return fault.Field("/"+name, "must be an object")
+		}
+	}
+	return nil
 }
 
 type triggerRequest struct {

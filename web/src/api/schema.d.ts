@@ -4348,7 +4348,8 @@ export interface components {
         } | null;
         /**
          * @description Sample outputs of steps, by step id, for testing the steps after them. They do not create a version and are used
-         *     only by step tests and draft runs.
+         *     only by step tests and draft runs. The pin of a trigger, by `@` and its id, keeps sample data for people who
+         *     build, `{"payload", "headers", "query"}`; a test or a draft run gets it only if the request has it.
          */
         Pins: {
             [key: string]: {
@@ -4967,6 +4968,19 @@ export interface components {
              */
             files?: {
                 [key: string]: string;
+            };
+            /**
+             * @description The trigger of the `definition` that the run pretends was fired: `trigger.type` and `trigger.id` are its
+             *     own, and `trigger.test` is set. Without it, the run is a manual start.
+             */
+            trigger_id?: string;
+            /** @description The value of `trigger.headers`, with a `trigger_id`. */
+            headers?: {
+                [key: string]: unknown;
+            };
+            /** @description The value of `trigger.query`, with a `trigger_id`. */
+            query?: {
+                [key: string]: unknown;
             };
             /** @description An unsaved definition. Missing members are taken from the saved definition. */
             definition?: components["schemas"]["WorkflowDefinition"];
