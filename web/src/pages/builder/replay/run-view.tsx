@@ -7,7 +7,7 @@ import { CloseIcon, PlayIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
 import { ErrorNote } from "@/ui/states";
 import { StatusBadge } from "@/ui/status";
-import { PayloadEditor } from "../data/payload";
+import { PayloadEditor, useNextSample } from "../data/payload";
 import { ResultView } from "../data/result";
 import { RunSelect } from "../data/run-select";
 import { useDrawn, useFollowedRun } from "./follower";
@@ -18,14 +18,24 @@ import type { DrawnStep } from "./stream-state";
 
 /** RunView starts draft runs, and shows what the selected step did in the current run. */
 export function RunView() {
-	const { run, running } = useReplay();
-	const [{ startError }] = useReplayState();
+	const { runWith, running } = useReplay();
+	const [{ startError, asking }] = useReplayState();
+	const sample = useNextSample();
 	const mayRun = useMay("execute");
 	const mayWrite = useMay("write");
 	return (
 		<div className="h-full min-h-0 max-md:overflow-y-auto md:grid md:grid-cols-[20rem_1fr]">
 			<div className="flex min-h-0 flex-col gap-3 p-4 max-md:border-b md:overflow-y-auto md:border-r">
-				<Button kind="primary" icon={PlayIcon} busy={running} disabled={!mayRun || !mayWrite} onClick={run}>
+				{asking && (
+					<p className="text-12">Nothing has started this workflow yet. Choose or enter what it starts with.</p>
+				)}
+				<Button
+					kind="primary"
+					icon={PlayIcon}
+					busy={running}
+					disabled={!mayRun || !mayWrite}
+					onClick={() => runWith(sample)}
+				>
 					Run the draft
 				</Button>
 				{startError ? <ErrorNote error={startError} /> : null}
