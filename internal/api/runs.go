@@ -106,6 +106,9 @@ func (h *runs) prepareStart(ctx context.Context, in *startRunRequest) (p prepare
 func (in *startRunRequest) trigger(draft *workflow.Unsaved) (run.Trigger, error) {
 	body := in.Body
 	given := run.Trigger{Headers: body.Headers, Query: body.Query}
+	if err := requireObjects(body.Headers, body.Query); err != nil {
+		return given, err
+	}
 	if body.TriggerID == nil {
 		if body.Headers != nil || body.Query != nil {
 			return given, fault.Field("/trigger_id", "is required with headers or a query")
@@ -114,9 +117,6 @@ func (in *startRunRequest) trigger(draft *workflow.Unsaved) (run.Trigger, error)
 	}
 	if draft == nil {
 		return given, fault.Field("/trigger_id", "applies to draft runs only: send a definition with it")
-	}
-	if err := requireObjects(body.Headers, body.Query); err != nil {
-		return given, err
 	}
 	for _, t := range draft.Definition.Triggers {
 		if t.ID == *body.TriggerID {

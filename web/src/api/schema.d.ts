@@ -4695,6 +4695,8 @@ export interface components {
             version: number;
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
+            /** @description The present name of that person or API key. Null if there is none. */
+            created_by_name: string | null;
         };
         WorkflowVersionList: {
             data: components["schemas"]["WorkflowVersionListItem"][];
@@ -6672,6 +6674,11 @@ export interface components {
             target_type: string;
             /** @description The id of the object that was acted on, the name of a secret or variable, or the id of the first workspace for the installation. */
             target_id: string;
+            /**
+             * @description The present name of the object, that of the workflow for a run, or what the entry recorded if the object was
+             *     deleted since. Null if neither is known.
+             */
+            target_name: string | null;
             /** @description More about the action. Never contains secrets. */
             details: {
                 [key: string]: unknown;
@@ -6684,6 +6691,8 @@ export interface components {
             type: string;
             /** @description The id of the API key or the user; `callback` for a callback link; null for the others. */
             id: string | null;
+            /** @description The present name of the API key or the user; null for the others. */
+            name: string | null;
         };
         AuditEntryList: {
             data: components["schemas"]["AuditEntry"][];
@@ -9183,12 +9192,14 @@ export interface operations {
                      *         {
                      *           "version": 2,
                      *           "created_at": "2026-11-15T09:38:27.410Z",
-                     *           "created_by": "key_01m6b1yq01e4ma4jz41b93y214"
+                     *           "created_by": "key_01m6b1yq01e4ma4jz41b93y214",
+                     *           "created_by_name": "Deployment"
                      *         },
                      *         {
                      *           "version": 1,
                      *           "created_at": "2026-11-15T09:30:00.123Z",
-                     *           "created_by": "cli"
+                     *           "created_by": "cli",
+                     *           "created_by_name": null
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -19264,11 +19275,13 @@ export interface operations {
                      *           "at": "2026-11-15T10:40:12.010Z",
                      *           "actor": {
                      *             "type": "api_key",
-                     *             "id": "key_01m6b1yq01e4ma4jz41b93y214"
+                     *             "id": "key_01m6b1yq01e4ma4jz41b93y214",
+                     *             "name": "Deployment"
                      *           },
                      *           "action": "api_key.created",
                      *           "target_type": "api_key",
                      *           "target_id": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *           "target_name": "Nightly import",
                      *           "details": {
                      *             "name": "Nightly import",
                      *             "scopes": [
