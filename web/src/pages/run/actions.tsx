@@ -1,12 +1,11 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
 import { api, got } from "@/api/client";
 import { useMay } from "@/api/session";
+import { CancelRun } from "@/shared/run/cancel";
 import { useShortcut } from "@/shell/keys";
 import { Button, IconButton } from "@/ui/button";
-import { ConfirmDialog } from "@/ui/dialog";
-import { CodeIcon, MoreIcon, PlayIcon, RetryIcon, StopIcon } from "@/ui/icons";
+import { CodeIcon, MoreIcon, PlayIcon, RetryIcon } from "@/ui/icons";
 import { Menu, MenuItem } from "@/ui/menu";
 import { toast } from "@/ui/toast";
 import { startAsCurl } from "./model/curl";
@@ -62,7 +61,6 @@ function useRunActions(head: Head) {
 
 export function RunActions({ head, current }: { head: Head; current: number | undefined }) {
 	const may = useMay("execute");
-	const [confirming, setConfirming] = useState(false);
 	const { retry, again, curl } = useRunActions(head);
 	const running = head.status === "running";
 	const choices = may ? retryChoices(head, current) : [];
@@ -70,11 +68,7 @@ export function RunActions({ head, current }: { head: Head; current: number | un
 	useShortcut("R", first?.label ?? "Retry", () => first && !retry.isPending && retry.mutate(first), "Run");
 	return (
 		<div className="flex flex-wrap items-center gap-2">
-			{may && running && (
-				<Button icon={StopIcon} onClick={() => setConfirming(true)}>
-					Cancel run
-				</Button>
-			)}
+			{running && <CancelRun run={head.id} />}
 			{choices.map((choice) => (
 				<Button
 					key={choice.version}
@@ -97,16 +91,6 @@ export function RunActions({ head, current }: { head: Head; current: number | un
 					Copy as cURL
 				</MenuItem>
 			</Menu>
-			<ConfirmDialog
-				open={confirming}
-				onOpenChange={setConfirming}
-				title="Cancel this run?"
-				verb="Cancel run"
-				danger
-				onConfirm={() => got(api.POST("/v1/runs/{id}/cancel", { params: { path: { id: head.id } } }))}
-			>
-				It stops immediately. Steps that have finished are not undone.
-			</ConfirmDialog>
 		</div>
 	);
 }

@@ -2,17 +2,16 @@ import { useMay } from "@/api/session";
 import { useDocument, useEditor, useSelected } from "@/pages/builder/state";
 import { find, title } from "@/shared/workflow/model";
 import { Badge } from "@/ui/badge";
-import { Button, IconButton } from "@/ui/button";
-import { CloseIcon, PlayIcon } from "@/ui/icons";
-import { Link } from "@/ui/link";
+import { Button } from "@/ui/button";
+import { PlayIcon } from "@/ui/icons";
 import { ErrorNote } from "@/ui/states";
-import { StatusBadge } from "@/ui/status";
 import { PayloadEditor, useNextSample } from "../data/payload";
 import { ResultView } from "../data/result";
 import { RunSelect } from "../data/run-select";
 import { useDrawn, useFollowedRun } from "./follower";
 import { useReplay } from "./replay";
 import { Rounds } from "./rounds";
+import { RunStrip } from "./run-strip";
 import { useReplayState } from "./store";
 import type { DrawnStep } from "./stream-state";
 
@@ -47,7 +46,7 @@ export function RunView() {
 }
 
 function DrawnRun() {
-	const [{ run }, replay] = useReplayState();
+	const [{ run }] = useReplayState();
 	const followed = useFollowedRun();
 	if (run === null || !followed) {
 		return (
@@ -64,20 +63,7 @@ function DrawnRun() {
 	}
 	return (
 		<div className="flex min-h-0 min-w-0 flex-col">
-			<div className="flex shrink-0 items-center gap-3 border-b px-4 py-2">
-				{followed.head && <StatusBadge status={followed.head.status} />}
-				{followed.head?.draft && (
-					<span className="shrink-0 whitespace-nowrap">
-						<Badge>draft run</Badge>
-					</span>
-				)}
-				<Link to="/runs/$id" params={{ id: run }} className="truncate">
-					Open run
-				</Link>
-				<span className="ml-auto" />
-				<RunSelect label="Run on the canvas" hidden />
-				<IconButton small icon={CloseIcon} label="Remove the run from the canvas" onClick={() => replay.draw(null)} />
-			</div>
+			<RunStrip run={run} followed={followed} />
 			{followed.head?.error && (
 				<p className="mx-4 mt-2 rounded-6 bg-failed-soft px-3 py-2 break-words text-failed">
 					{followed.head.error.message}
