@@ -6,9 +6,11 @@ import { CancelRun } from "@/shared/run/cancel";
 import { useShortcut } from "@/shell/keys";
 import { Button, IconButton } from "@/ui/button";
 import { CodeIcon, MoreIcon, PlayIcon, RetryIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
 import { Menu, MenuItem } from "@/ui/menu";
 import { toast } from "@/ui/toast";
 import { startAsCurl } from "./model/curl";
+import { parsePath } from "./model/path";
 import type { Head } from "./model/record";
 import { type RetryChoice, retryChoices } from "./model/retry";
 
@@ -86,11 +88,31 @@ export function RunActions({ head, current }: { head: Head; current: number | un
 					Run again
 				</Button>
 			)}
+			<EditLink head={head} />
 			<Menu trigger={<IconButton icon={MoreIcon} label="More actions" />}>
 				<MenuItem icon={CodeIcon} onSelect={() => curl.mutate()}>
 					Copy as cURL
 				</MenuItem>
 			</Menu>
 		</div>
+	);
+}
+
+/** EditLink opens the builder on the step that failed, with the data of the run. */
+function EditLink({ head }: { head: Head }) {
+	const failed = head.error?.step_id;
+	const search = { run: head.id, ...(failed && { step: parsePath(failed).id }) };
+	return (
+		<Button asChild>
+			<Link
+				plain
+				to="/workflows/$id"
+				params={{ id: head.workflow_id }}
+				search={search as never}
+				className="hover:no-underline"
+			>
+				Edit
+			</Link>
+		</Button>
 	);
 }

@@ -82,6 +82,14 @@ export function replayOf(editor: Editor): Replay {
 	return made;
 }
 
+/** Shows a run on the canvas and what the selected step did in it. */
+export function showRun(editor: Editor, run: string): void {
+	const replay = replayOf(editor);
+	replay.draw(run);
+	replay.set({ tab: "run" });
+	editor.test(true);
+}
+
 export function useReplayState(): [ReplayState, Replay] {
 	const replay = replayOf(useEditor());
 	return [useStore(replay.store), replay];
