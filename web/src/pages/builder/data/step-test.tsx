@@ -4,9 +4,9 @@ import { useEditor, useSelected } from "@/pages/builder/state";
 import { type Doc, find, isBlock, type Step, title } from "@/shared/workflow/model";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
-import { ErrorNote } from "@/ui/states";
 import { useReplay } from "../replay/replay";
 import { type StepTest, useReplayState } from "../replay/store";
+import { DefinitionError } from "./definition-error";
 import type { Gathered } from "./gather";
 import { BeakerIcon } from "./icons";
 import type { Origin } from "./origin";
@@ -75,7 +75,7 @@ function Outcome({ test }: { test: StepTest | undefined }) {
 	if (test.state === "failed" || !test.result) {
 		return (
 			<div className="p-4">
-				<ErrorNote error={test.error} />
+				<DefinitionError error={test.error} />
 			</div>
 		);
 	}

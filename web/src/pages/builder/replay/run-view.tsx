@@ -4,7 +4,7 @@ import { find, title } from "@/shared/workflow/model";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { PlayIcon } from "@/ui/icons";
-import { ErrorNote } from "@/ui/states";
+import { DefinitionError } from "../data/definition-error";
 import { PayloadEditor, useNextSample } from "../data/payload";
 import { ResultView } from "../data/result";
 import { RunSelect } from "../data/run-select";
@@ -37,7 +37,7 @@ export function RunView() {
 				>
 					Run the draft
 				</Button>
-				{startError ? <ErrorNote error={startError} /> : null}
+				{startError ? <DefinitionError error={startError} /> : null}
 				<PayloadEditor />
 			</div>
 			<DrawnRun />
