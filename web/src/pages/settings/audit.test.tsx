@@ -29,6 +29,7 @@ describe("the audit log", () => {
 		await renderPage(<Audit />, { answers: { "GET /v1/audit": { data: [entry({}), gone], next_cursor: null } } });
 		expect((await screen.findByRole("link", { name: "Orders" })).getAttribute("href")).toBe("/workflows/wf_1");
 		screen.getByText("Ada Lovelace");
+		screen.getByText("by Ada Lovelace"); // on a phone, instead of the column
 		screen.getByText("version: 4, restored version: 2");
 		screen.getByText("Old orders");
 		expect(screen.queryByRole("link", { name: "Old orders" })).toBeNull();

@@ -92,10 +92,11 @@ function Entries({ entries }: { entries: Entry[] }) {
 					cell: (entry) => (
 						<div className="truncate" title={entry.target_id}>
 							<Target entry={entry} />
+							<span className="block truncate text-12 text-muted sm:hidden">by {actorName(entry)}</span>
 						</div>
 					),
 				},
-				{ key: "actor", header: "By", cell: (entry) => <Actor entry={entry} /> },
+				{ key: "actor", header: "By", wide: true, cell: (entry) => <Actor entry={entry} /> },
 				{
 					key: "details",
 					header: "Details",
@@ -156,14 +157,24 @@ function Actor({ entry }: { entry: Entry }) {
 	);
 }
 
+function actorName({ actor: { type, id, name } }: Entry): string {
+	return name ?? id ?? actorTypes[type] ?? type;
+}
+
 /** The names that the other columns show. */
 const shownElsewhere = new Set(["name", "url", "email"]);
 
 function detailsText({ details, target_name }: Entry): string {
 	return Object.entries(details)
 		.filter(([name, value]) => !shownElsewhere.has(name) || value !== target_name)
-		.map(([name, value]) => `${words(name)}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+		.map(([name, value]) => `${words(name)}: ${valueText(value)}`)
 		.join(", ");
+}
+
+function valueText(value: unknown): string {
+	if (typeof value === "string") return value;
+	if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value.join(" and ");
+	return JSON.stringify(value);
 }
 
 /** actionLabel turns workflow.restored into “Workflow restored”. */
