@@ -90,10 +90,12 @@ function Entries({ entries }: { entries: Entry[] }) {
 					header: "Target",
 					className: "max-w-0 w-1/3",
 					cell: (entry) => (
-						<div className="truncate" title={entry.target_id}>
-							<Target entry={entry} />
-							<span className="block truncate text-12 text-muted sm:hidden">by {actorName(entry)}</span>
-						</div>
+						<>
+							<div className="truncate" title={entry.target_id}>
+								<Target entry={entry} />
+							</div>
+							<p className="truncate text-12 text-muted sm:hidden">by {actorName(entry)}</p>
+						</>
 					),
 				},
 				{ key: "actor", header: "By", wide: true, cell: (entry) => <Actor entry={entry} /> },
