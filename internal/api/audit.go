@@ -21,6 +21,7 @@ type auditBody struct {
 	Action     string         `json:"action"`
 	TargetType string         `json:"target_type"`
 	TargetID   string         `json:"target_id"`
+	TargetName *string        `json:"target_name"`
 	Details    map[string]any `json:"details"`
 	RequestID  *string        `json:"request_id"`
 }
@@ -28,6 +29,7 @@ type auditBody struct {
 type auditActor struct {
 	Type string  `json:"type"`
 	ID   *string `json:"id"`
+	Name *string `json:"name"`
 }
 
 type listAuditRequest struct {
@@ -44,8 +46,8 @@ func (h *auditLog) list(ctx context.Context, in *listAuditRequest) (*transport.R
 		},
 		func(e audit.Entry) auditBody {
 			return auditBody{
-				ID: e.ID, At: clock.Format(e.At), Actor: auditActor{e.ActorType, orNull(e.ActorID)}, Action: e.Action,
-				TargetType: e.TargetType, TargetID: e.TargetID, Details: e.Details, RequestID: orNull(e.RequestID),
+				ID: e.ID, At: clock.Format(e.At), Actor: auditActor{e.ActorType, orNull(e.ActorID), orNull(e.ActorName)}, Action: e.Action,
+				TargetType: e.TargetType, TargetID: e.TargetID, TargetName: orNull(e.TargetName), Details: e.Details, RequestID: orNull(e.RequestID),
 			}
 		})
 }

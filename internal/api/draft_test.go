@@ -45,6 +45,32 @@ func TestDraftRuns(t *testing.T) {
 	wantContains(t, w.call("GET", "/v1/workflows/$wf", "").json(), `{"version": 2, "steps": [{"id": "set"}]}`)
 }
 
+// A draft run can pretend that a trigger of the draft was fired, with all that its steps see.
+func TestDraftRunOfTrigger(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	w.workflow("wf")
+	w.patch("wf", `{"pinned": {"@hook": {"payload": {"never": "sent"}}}}`)
+	definition := `"definition": {"triggers": [{"id": "hook", "type": "webhook"}], "steps": [` + echoStep + `]}`
+	sent := `"payload": {"n": 1}, "headers": {"x-event": "order"}, "query": {"q": "1"}`
+	wantContains(t, w.runDraft(`{"use_pinned": true, "trigger_id": "hook", `+sent+`, `+definition+`}`).json(),
+		`{"trigger": {"type": "webhook", "id": "hook", "test": true}, "steps": [{"output": {"trigger":
+			{"type": "webhook", "id": "hook", "payload": {"n": 1}, "headers": {"x-event": "order"}, "query": {"q": "1"}}}}]}`)
+	for body, pointer := range map[string]string{
+		`{"trigger_id": "none", ` + definition + `}`:              "/trigger_id",
+		`{"trigger_id": "hook"}`:                                  "/trigger_id",
+		`{"headers": {}, ` + definition + `}`:                     "/trigger_id",
+		`{"trigger_id": "hook", "query": [], ` + definition + `}`: "/query",
+	} {
+		c := w.client
+		c.lenient = true
+		a := c.call("POST", w.expand("/v1/workflows/$wf/runs"), body).wantStatus(400, "invalid_request")
+		if got := a.pointers(); len(got) != 1 || got[0] != pointer {
+			t.Errorf("%s: problems at %q", body, got)
+		}
+	}
+}
+
 func TestDraftRunsOfLoops(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace(t)

@@ -27,6 +27,8 @@ func register(t *transport.RouteTable, h *handlers) {
 	transport.HandlePrepared(t, "POST /v1/workflows/{id}/versions/{n}/restore", auth.Write, http.StatusOK, h.workflows.prepareRestore, h.workflows.restore)
 	transport.Handle(t, "GET /v1/workflows/{id}/triggers", auth.Read, http.StatusOK, h.triggers.list)
 	transport.HandlePrepared(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/rotate", auth.Write, http.StatusOK, h.triggers.prepareRotate, h.triggers.rotate)
+	transport.HandlePrepared(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/listen", auth.Write, http.StatusOK, h.triggers.prepareListen, h.triggers.listen)
+	transport.Handle(t, "DELETE /v1/workflows/{id}/triggers/{trigger_id}/listen", auth.Write, http.StatusNoContent, h.triggers.stopListening)
 	transport.Handle(t, "GET /v1/workflows/{id}/triggers/{trigger_id}/requests", auth.Read, http.StatusOK, h.triggers.listRequests)
 	transport.HandlePrepared(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/test", auth.Execute, http.StatusCreated, h.triggers.prepareTest, h.runs.starts.commit)
 	transport.HandleSlow(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, h.previews.testStep)

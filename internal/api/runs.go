@@ -74,6 +74,11 @@ type startRunRequest struct {
 		draftBody
 		Payload json.RawMessage   `json:"payload"`
 		Files   map[string]string `json:"files"`
+		// TriggerID is the trigger of the definition that the run pretends was fired, with
+		// Headers and Query.
+		TriggerID *string         `json:"trigger_id"`
+		Headers   json.RawMessage `json:"headers"`
+		Query     json.RawMessage `json:"query"`
 	} `body:"optional"`
 }
 
@@ -89,8 +94,36 @@ func (h *runs) prepareStart(ctx context.Context, in *startRunRequest) (p prepare
 	if wanted.Draft, err = h.draft(ctx, in); err != nil {
 		return p, err
 	}
+	if wanted.Trigger, err = in.trigger(wanted.Draft); err != nil {
+		return p, err
+	}
 	p.Prepared, err = h.runs.PrepareStart(ctx, transport.Actor(ctx), wanted)
 	return p, err
+}
+
+// trigger returns the trigger that a run of a draft pretends was fired.
+func (in *startRunRequest) trigger(draft *workflow.Unsaved) (run.Trigger, error) {
+	body := in.Body
+	given := run.Trigger{Headers: body.Headers, Query: body.Query}
+	if err := requireObjects(body.Headers, body.Query); err != nil {
+		return given, err
+	}
+	if body.TriggerID == nil {
+		if body.Headers != nil || body.Query != nil {
+			return given, fault.Field("/trigger_id", "is required with headers or a query")
+		}
+		return given, nil
+	}
+	if draft == nil {
+		return given, fault.Field("/trigger_id", "applies to draft runs only: send a definition with it")
+	}
+	for _, t := range draft.Definition.Triggers {
+		if t.ID == *body.TriggerID {
+			given.Type, given.ID = t.Type, t.ID
+			return given, nil
+		}
+	}
+	return given, fault.Field("/trigger_id", "the definition has no trigger %q", *body.TriggerID)
 }
 
 // draft returns the definition to run in place of the saved one, or nil.

@@ -109,7 +109,7 @@ func TestFailedSignInIsAudited(t *testing.T) {
 	w := newTestWorkspace(t)
 	p := w.addUser("owner")
 	a := w.server.anonymous(t).call("POST", "/ui/v1/session", fmt.Sprintf(`{"email": %q, "password": "wrong"}`, p.email)).wantStatus(401, "invalid_credentials")
-	want := fmt.Sprintf(`"actor":{"type":"system","id":null},"action":"session.failed","target_type":"user","target_id":%q,"details":{"address":"127.0.0.1"},"request_id":%q`,
+	want := fmt.Sprintf(`"actor":{"type":"system","id":null,"name":null},"action":"session.failed","target_type":"user","target_id":%q,"target_name":"P. Erson","details":{"address":"127.0.0.1"},"request_id":%q`,
 		p.id, a.header.Get("X-Request-Id"))
 	eventually(t, "the failure is in the audit log", func() bool {
 		return strings.Contains(string(p.call("GET", "/ui/v1/audit?action=session.failed", "").wantStatus(200).body), want)
@@ -228,7 +228,7 @@ func TestSessionRequests(t *testing.T) {
 		t.Errorf("%v %s", again.header, again.body)
 	}
 	entry := p.call("GET", "/ui/v1/audit?action=workflow.created", "").wantStatus(200)
-	if !strings.Contains(string(entry.body), fmt.Sprintf(`"actor":{"type":"user","id":%q}`, p.id)) {
+	if !strings.Contains(string(entry.body), fmt.Sprintf(`"actor":{"type":"user","id":%q,"name":"P. Erson"}`, p.id)) {
 		t.Errorf("%s", entry.body)
 	}
 	// The limit of three requests a minute for keys does not apply to sessions.

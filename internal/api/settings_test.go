@@ -11,7 +11,11 @@ const keyedSettings = `{"settings": {"timeout": "30m", "concurrency": {"key": "$
 func TestPatchSettings(t *testing.T) {
 	given := func(w *testWorkspace) { w.workflow("wf"); w.patch("wf", keyedSettings) }
 	patch := func(name, body, answer string) scenario {
-		return scenario{name: name, setup: given, request: "PATCH /v1/workflows/$wf", scope: "write", body: body, status: 200, contains: answer}
+		sc := scenario{name: name, setup: given, request: "PATCH /v1/workflows/$wf", scope: "write", body: body, status: 200, contains: answer}
+		if answer == `{"version": 3}` {
+			sc.audit = "workflow.updated"
+		}
+		return sc
 	}
 	exactly := func(sc scenario, settings string) scenario {
 		sc.after = func(w *testWorkspace, a *response) {
@@ -38,7 +42,7 @@ func TestPatchSettings(t *testing.T) {
 		exactly(patch("null removes all settings", `{"settings": null}`, `{"version": 3}`), `{}`),
 		patch("an empty object changes nothing", `{"settings": {"concurrency": {}}}`, `{"version": 2}`),
 		{
-			name: "a version that is restored brings its settings back",
+			name: "a version that is restored brings its settings back", audit: "workflow.restored",
 			setup: func(w *testWorkspace) {
 				given(w)
 				w.patch("wf", `{"settings": {"timeout": "2h", "concurrency": null}}`)
@@ -47,7 +51,7 @@ func TestPatchSettings(t *testing.T) {
 			contains: `{"version": 4, "settings": {"timeout": "30m", "concurrency": {"limit": 2, "on_limit": "drop"}}}`,
 		},
 		{
-			name: "a version without settings takes them away", setup: given,
+			name: "a version without settings takes them away", audit: "workflow.restored", setup: given,
 			request: "POST /v1/workflows/$wf/versions/1/restore", status: 200, contains: `{"version": 3}`,
 			after: func(w *testWorkspace, a *response) {
 				if got := a.object()["settings"].(map[string]any); len(got) != 0 {

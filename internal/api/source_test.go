@@ -33,7 +33,7 @@ func TestSource(t *testing.T) {
 			setup: setupWorkflow, request: "GET /v1/workflows/$wf", status: 200, contains: `{"source": null, "source_stale": false}`,
 		},
 		{
-			name:  "a text alone is the definition, and the name",
+			name: "a text alone is the definition, and the name", audit: "workflow.renamed workflow.updated",
 			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", scope: "write", body: sourcePatch(greetText), status: 200, members: workflowKeys,
 			contains: `{"name": "Greeter", "version": 3, "steps": [{"id": "greet", "with": {"values": {"text": "hello", "n": 1e3}}}], "source_stale": false}`,
 			after: func(w *testWorkspace, a *response) {
@@ -47,7 +47,7 @@ func TestSource(t *testing.T) {
 			},
 		},
 		{
-			name:    "what a text leaves out is empty",
+			name: "what a text leaves out is empty", audit: "workflow.renamed workflow.updated",
 			setup:   func(w *testWorkspace) { setupWorkflow(w); w.patch("wf", `{"settings": {"timeout": "5m"}}`) },
 			request: "PATCH /v1/workflows/$wf", body: sourcePatch("name: Nothing\n"), status: 200,
 			contains: `{"name": "Nothing", "steps": [], "settings": {}, "description": null}`,
@@ -58,7 +58,7 @@ func TestSource(t *testing.T) {
 			status: 422, code: "workflow_invalid", pointers: []string{"/source"}, message: "its name",
 		},
 		{
-			name:  "a source text may come with an equal definition in any notation",
+			name: "a source text may come with an equal definition in any notation", audit: "workflow.renamed workflow.updated",
 			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: sourcePatch(greetText, steps), status: 200,
 			contains: `{"version": 3, "source_stale": false, "name": "Greeter"}`,
 		},
@@ -68,7 +68,7 @@ func TestSource(t *testing.T) {
 			status: 422, code: "workflow_invalid", pointers: []string{"/source"}, message: "its steps",
 		},
 		{
-			name: "a comment makes no version, but another ETag, and the version has the new text",
+			name: "a comment makes no version, but another ETag, and the version has the new text", audit: "workflow.updated",
 			setup: func(w *testWorkspace) {
 				greeter(w)
 				w.names["etag"] = w.call("GET", "/v1/workflows/$wf", "").header.Get("ETag")
@@ -97,7 +97,7 @@ func TestSource(t *testing.T) {
 			},
 		},
 		{
-			name:  "a change of the definition without a text leaves the text, which is stale then",
+			name: "a change of the definition without a text leaves the text, which is stale then", audit: "workflow.updated",
 			setup: greeter, request: "PATCH /v1/workflows/$wf", body: `{"steps": []}`, status: 200, contains: `{"source_stale": true, "version": 3}`,
 			after: func(w *testWorkspace, a *response) {
 				if a.str("source") != greetText {
@@ -108,7 +108,7 @@ func TestSource(t *testing.T) {
 			},
 		},
 		{
-			name:  "so does a change of the name that the text says",
+			name: "so does a change of the name that the text says", audit: "workflow.renamed",
 			setup: greeter, request: "PATCH /v1/workflows/$wf", body: `{"name": "Other"}`, status: 200, contains: `{"source_stale": true, "version": 2}`,
 		},
 		{
@@ -117,15 +117,15 @@ func TestSource(t *testing.T) {
 			contains: `{"source_stale": false, "state": "active"}`, events: "workflow.activated", audit: "workflow.activated",
 		},
 		{
-			name:  "a text does not change the state",
+			name: "a text does not change the state", audit: "workflow.updated",
 			setup: greeter, request: "PATCH /v1/workflows/$wf", body: sourcePatch(greetText + "state: active\n"), status: 200, contains: `{"state": "draft"}`,
 		},
 		{
-			name:  "null removes the text",
+			name: "null removes the text", audit: "workflow.updated",
 			setup: greeter, request: "PATCH /v1/workflows/$wf", body: `{"source": null}`, status: 200, contains: `{"source": null, "source_stale": false, "version": 2}`,
 		},
 		{
-			name:    "restoring a version restores its text",
+			name: "restoring a version restores its text", audit: "workflow.restored",
 			setup:   func(w *testWorkspace) { greeter(w); w.patch("wf", sourcePatch("name: Greeter\nsteps: []\n")) },
 			request: "POST /v1/workflows/$wf/versions/2/restore", status: 200, contains: `{"version": 4, "source_stale": false}`,
 			after: func(w *testWorkspace, a *response) {
@@ -135,11 +135,11 @@ func TestSource(t *testing.T) {
 			},
 		},
 		{
-			name:  "restoring a version without a text leaves the text, which is stale then",
+			name: "restoring a version without a text leaves the text, which is stale then", audit: "workflow.restored",
 			setup: greeter, request: "POST /v1/workflows/$wf/versions/1/restore", status: 200, contains: `{"version": 3, "source_stale": true}`,
 		},
 		{
-			name:  "a text may come inside of YAML",
+			name: "a text may come inside of YAML", audit: "workflow.updated",
 			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", requestHeaders: asYAML, body: "source: |\n  steps: []\n", status: 200,
 			contains: `{"source": "steps: []\n", "steps": []}`,
 		},
@@ -182,7 +182,7 @@ func TestInvalidSource(t *testing.T) {
 func TestYAMLBodyBecomesSource(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
-			name:  "a body that says the whole workflow is its text",
+			name: "a body that says the whole workflow is its text", audit: "workflow.renamed workflow.updated",
 			setup: func(w *testWorkspace) { w.workflow("wf") }, request: "PATCH /v1/workflows/$wf", requestHeaders: asYAML, body: greetText, status: 200,
 			contains: `{"source_stale": false}`,
 			after: func(w *testWorkspace, a *response) {
@@ -192,7 +192,7 @@ func TestYAMLBodyBecomesSource(t *testing.T) {
 			},
 		},
 		{
-			name: "one that says a part of it is not",
+			name: "one that says a part of it is not", audit: "workflow.renamed workflow.updated",
 			setup: func(w *testWorkspace) {
 				w.workflow("wf")
 				w.patch("wf", `{"settings": {"timeout": "5m"}}`)
@@ -200,7 +200,7 @@ func TestYAMLBodyBecomesSource(t *testing.T) {
 			request: "PATCH /v1/workflows/$wf", requestHeaders: asYAML, body: greetText, status: 200, contains: `{"source": null, "settings": {"timeout": "5m"}}`,
 		},
 		{
-			name:  "one that is too long for a text is only a patch",
+			name: "one that is too long for a text is only a patch", audit: "workflow.renamed workflow.updated",
 			setup: func(w *testWorkspace) { w.workflow("wf") }, request: "PATCH /v1/workflows/$wf", requestHeaders: asYAML,
 			body: greetText + "# " + strings.Repeat("x", 256<<10) + "\n", status: 200, contains: `{"source": null, "name": "Greeter"}`,
 		},

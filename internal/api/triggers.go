@@ -33,6 +33,8 @@ type triggerState struct {
 	NotFired    *triggerNote `json:"not_fired"`
 	// URL is the URL of a webhook. Only callers who may write see it.
 	URL *string `json:"url"`
+	// ListeningUntil is set while a webhook accepts a call as a test.
+	ListeningUntil *string `json:"listening_until"`
 	// Subscription is set if a service calls when there is something new.
 	Subscription *subscriptionState `json:"subscription"`
 }
@@ -57,6 +59,9 @@ func (h *triggers) show(ctx context.Context, t trigger.Trigger) (triggerState, e
 	state := triggerState{
 		ID: t.ID, Type: t.Type, Active: t.Active, NextRunAt: clock.FormatPtr(t.DueAt()),
 		LastFiredAt: clock.FormatPtr(t.FiredAt), LastRunID: orNull(t.RunID), LastError: showNote(t.Error), NotFired: showNote(t.NotFired),
+	}
+	if t.Listening() {
+		state.ListeningUntil = clock.FormatPtr(clock.WallPtr(t.ListeningUntil))
 	}
 	if !auth.Grants(transport.Actor(ctx).Scopes, auth.Write) {
 		return state, nil
@@ -126,14 +131,22 @@ type testTriggerRequest struct {
 }
 
 func (h *triggers) prepareTest(ctx context.Context, in *testTriggerRequest) (p preparedStart, err error) {
-	for name, raw := range map[string]json.RawMessage{"headers": in.Body.Headers, "query": in.Body.Query} {
-		if raw != nil && raw[0] != '{' {
-			return p, fault.Field("/"+name, "must be an object")
-		}
+	if err := requireObjects(in.Body.Headers, in.Body.Query); err != nil {
+		return p, err
 	}
 	p.wait, p.wantsWait = preferredWait(in.Prefer)
 	p.Prepared, err = h.triggers.PrepareTest(ctx, transport.Actor(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), p.wantsWait)
 	return p, err
+}
+
+// requireObjects checks the headers and the query of a test, if they are given.
+func requireObjects(headers, query json.RawMessage) error {
+	for name, raw := range map[string]json.RawMessage{"headers": headers, "query": query} {
+		if raw != nil && raw[0] != '{' {
+			return fault.Field("/"+name, "must be an object")
+		}
+	}
+	return nil
 }
 
 type triggerRequest struct {
@@ -154,12 +167,31 @@ func (h *triggers) rotate(ctx context.Context, tx txn.Tx, r trigger.Rotation) (*
 	return transport.OK(state), err
 }
 
+func (h *triggers) prepareListen(ctx context.Context, in *triggerRequest) (trigger.Trigger, error) {
+	return h.triggers.PrepareListen(ctx, transport.Actor(ctx), in.ID, in.TriggerID)
+}
+
+func (h *triggers) listen(ctx context.Context, tx txn.Tx, t trigger.Trigger) (*transport.Reply, error) {
+	t, err := h.triggers.In(tx).Listen(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	state, err := h.show(ctx, t)
+	return transport.OK(state), err
+}
+
+func (h *triggers) stopListening(ctx context.Context, in *triggerRequest) (*transport.Reply, error) {
+	return &transport.Reply{}, h.triggers.StopListening(ctx, transport.Actor(ctx), in.ID, in.TriggerID)
+}
+
 type requestBody struct {
-	ID      string          `json:"id"`
-	At      string          `json:"at"`
-	Method  string          `json:"method"`
-	Size    int             `json:"size"`
-	Outcome string          `json:"outcome"`
+	ID      string `json:"id"`
+	At      string `json:"at"`
+	Method  string `json:"method"`
+	Size    int    `json:"size"`
+	Outcome string `json:"outcome"`
+	// Reason is set for a call that started no run.
+	Reason  *string         `json:"reason"`
 	RunID   *string         `json:"run_id"`
 	Headers json.RawMessage `json:"headers"`
 	Query   json.RawMessage `json:"query"`
@@ -178,7 +210,7 @@ func (h *triggers) listRequests(ctx context.Context, in *listRequestsRequest) (*
 		},
 		func(r trigger.Request) requestBody {
 			return requestBody{
-				ID: r.ID, At: clock.Format(r.At), Method: r.Method, Size: r.Size, Outcome: r.Outcome, RunID: orNull(r.RunID),
+				ID: r.ID, At: clock.Format(r.At), Method: r.Method, Size: r.Size, Outcome: r.Outcome, Reason: orNull(r.Reason), RunID: orNull(r.RunID),
 				Headers: r.Headers, Query: r.Query, Payload: rawOrNull(r.Payload),
 			}
 		})

@@ -82,12 +82,15 @@ func TestAudit(t *testing.T) {
 	w.names["admin"] = w.call("GET", "/v1/api-keys", "").column("id")[0]
 	deeds := []struct{ action, target, call, body, details string }{
 		{"workflow.created", "wf", "POST /v1/workflows", `{"name": "Greet"}`, `{"name": "Greet"}`},
-		{"workflow.activated", "wf", "PATCH /v1/workflows/$wf", `{"state": "active"}`, `{"previous_state": "draft"}`},
+		{"workflow.activated", "wf", "PATCH /v1/workflows/$wf", `{"state": "active"}`, `{"name": "Greet", "previous_state": "draft"}`},
+		{"workflow.updated", "wf", "PATCH /v1/workflows/$wf", `{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {}}}]}`, `{"name": "Greet", "version": 2, "changed": ["definition"]}`},
+		{"workflow.updated", "wf", "PATCH /v1/workflows/$wf", `{"description": "d", "pinned": {"a": {}}}`, `{"name": "Greet", "changed": ["description", "pinned"]}`},
+		{"workflow.renamed", "wf", "PATCH /v1/workflows/$wf", `{"name": "Welcome"}`, `{"name": "Welcome", "previous_name": "Greet"}`},
 		{"workflow.paused", "wf", "PATCH /v1/workflows/$wf", `{"state": "paused"}`, `{"previous_state": "active"}`},
 		{"workflow.drafted", "wf", "PATCH /v1/workflows/$wf", `{"state": "draft"}`, `{"previous_state": "paused"}`},
 		{"webhook.created", "wh", "POST /v1/webhooks", `{"url": "https://example.com/a?token=t0ps3cret", "events": ["run.failed"]}`, `{"url": "https://example.com/a"}`},
 		{"webhook.updated", "wh", "PATCH /v1/webhooks/$wh", `{"enabled": false}`, `{"url": "https://example.com/a", "enabled": false}`},
-		{"webhook.deleted", "wh", "DELETE /v1/webhooks/$wh", "", `{}`},
+		{"webhook.deleted", "wh", "DELETE /v1/webhooks/$wh", "", `{"url": "https://example.com/a"}`},
 		{"api_key.created", "key", "POST /v1/api-keys", `{"name": "k", "scopes": ["read", "write"]}`, `{"name": "k", "scopes": ["read", "write"]}`},
 		{"api_key.revoked", "key", "DELETE /v1/api-keys/$key", "", `{}`},
 		{"secret.created", "secret", "PUT /v1/secrets/$secret", `{"value": "t0ps3cret"}`, `{}`},
@@ -107,7 +110,7 @@ func TestAudit(t *testing.T) {
 		{"table.deleted", "tbl", "DELETE /v1/tables/$tbl", "", `{"name": "clients"}`},
 		{"oauth_app.created", "app", "POST /v1/oauth-apps", `{"integration": "slack", "client_id": "c", "client_secret": "t0ps3cret"}`, `{"integration": "slack"}`},
 		{"oauth_app.deleted", "app", "DELETE /v1/oauth-apps/$app", "", `{"integration": "slack"}`},
-		{"workflow.deleted", "wf", "DELETE /v1/workflows/$wf", "", `{"name": "Greet"}`},
+		{"workflow.deleted", "wf", "DELETE /v1/workflows/$wf", "", `{"name": "Welcome"}`},
 	}
 	kinds := map[string]string{"wf": "workflow", "wh": "webhook", "key": "api_key", "secret": "secret", "variable": "variable", "conn": "connection", "app": "oauth_app", "tbl": "table"}
 	w.names["secret"], w.names["variable"] = "token", "region"
@@ -121,7 +124,7 @@ func TestAudit(t *testing.T) {
 			w.names[deed.target] = a.wantStatus(201).str("id")
 		}
 		newest := w.call("GET", "/v1/audit?limit=1", "").wantStatus(200)
-		wantKeys(t, newest.items()[0], "id at actor action target_type target_id details request_id")
+		wantKeys(t, newest.items()[0], "id at actor action target_type target_id target_name details request_id")
 		wantContains(t, newest.json(), w.expand(fmt.Sprintf(`{"data": [{"id": "~aud_[0-9a-z]{26}", "actor": {"type": "api_key", "id": "$admin"}, "action": %q,
 			"target_type": %q, "target_id": "$%s", "details": %s, "request_id": %q}]}`,
 			deed.action, kinds[deed.target], deed.target, deed.details, a.header.Get("X-Request-Id"))))
@@ -139,14 +142,14 @@ func TestAudit(t *testing.T) {
 	t.Run("filters can be combined", func(t *testing.T) {
 		wantContains(t, w.withT(t).call("GET", "/v1/audit?target_id=$wh&action=webhook.created", "").wantStatus(200).json(), `{"data": [{"action": "webhook.created"}]}`)
 	})
-	t.Run("starting and cancelling runs and changing texts are not audited", func(t *testing.T) {
+	t.Run("starting and cancelling runs and moving steps are not audited", func(t *testing.T) {
 		w := w.withT(t)
-		before := len(w.auditActions())
 		w.workflow("other", waitStep)
-		w.patch("other", `{"name": "x"}`)
+		before := len(w.auditActions())
+		w.patch("other", `{"layout": {"wait": [8, 8]}}`)
 		w.startRun("run", "other", "")
 		w.call("POST", "/v1/runs/$run/cancel", "").wantStatus(200)
-		if got := w.auditActions()[before:]; len(got) != 1 {
+		if got := w.auditActions()[before:]; len(got) > 0 {
 			t.Errorf("recorded are %v", got)
 		}
 	})
@@ -220,4 +223,47 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s responds with %s", path, got)
 		}
 	}
+}
+
+// Every change of a workflow has an entry with the names of who made it and of the workflow,
+// and the list of versions says who made each.
+func TestAuditOfWorkflowChanges(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	key := w.call("POST", "/v1/api-keys", `{"name": "Deployment", "scopes": ["read", "write"]}`).wantStatus(201)
+	c := client{t: t, server: w.server, key: key.str("key")}
+	w.names["wf"] = c.call("POST", "/v1/workflows", `{"name": "Orders"}`).wantStatus(201).str("id")
+	patch := func(body string) { c.call("PATCH", w.expand("/v1/workflows/$wf"), body).wantStatus(200) }
+	patch(`{"steps": [` + setStep + `]}`)
+	patch(`{"steps": [], "name": "Sales", "state": "active"}`)
+	patch(`{"layout": {"set": [8, 8]}}`)
+	c.call("POST", w.expand("/v1/workflows/$wf/versions/2/restore"), "").wantStatus(200)
+	patch(`{"state": "paused"}`)
+	list := func() []map[string]any {
+		return w.call("GET", w.expand("/v1/audit?target_id=$wf"), "").wantStatus(200).items()
+	}
+	got := list()
+	for i, want := range []string{
+		`{"action": "workflow.paused"}`,
+		`{"action": "workflow.restored", "details": {"restored_version": 2, "version": 4}}`,
+		`{"action": "workflow.activated"}`,
+		`{"action": "workflow.updated", "details": {"version": 3}}`,
+		`{"action": "workflow.renamed", "details": {"name": "Sales", "previous_name": "Orders"}}`,
+		`{"action": "workflow.updated", "details": {"version": 2}}`,
+		`{"action": "workflow.created"}`,
+	} {
+		wantContains(t, any(got[i]), want)
+		wantContains(t, any(got[i]), `{"actor": {"type": "api_key", "name": "Deployment"}, "target_name": "Sales"}`)
+	}
+	if len(got) != 7 {
+		t.Errorf("%d entries", len(got))
+	}
+	for _, version := range w.call("GET", "/v1/workflows/$wf/versions", "").wantStatus(200).items() {
+		if version["created_by_name"] != "Deployment" {
+			t.Errorf("got %v", version)
+		}
+	}
+	w.call("DELETE", "/v1/workflows/$wf", "").wantStatus(204)
+	w.server.query(t, w.expand(`DELETE FROM workflows WHERE id = '$wf'`))
+	wantContains(t, any(list()[0]), `{"action": "workflow.deleted", "target_name": "Sales"}`)
 }

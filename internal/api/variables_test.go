@@ -178,7 +178,7 @@ func TestReferences(t *testing.T) {
 		w.call("PUT", "/v1/secrets/token", `{"value": "abcd"}`).wantStatus(201)
 	}
 	runScenarios(t, []scenario{
-		{name: "a workflow can refer to a secret", setup: token, request: "PATCH /v1/workflows/$wf", body: `{"steps": [` + call + `]}`, status: 200},
+		{name: "a workflow can refer to a secret", audit: "workflow.updated", setup: token, request: "PATCH /v1/workflows/$wf", body: `{"steps": [` + call + `]}`, status: 200},
 		{
 			name: "a name that is almost right gets a hint", setup: token,
 			request: "PATCH /v1/workflows/$wf", body: `{"steps": [` + strings.ReplaceAll(call, "token", "tokn") + `]}`,

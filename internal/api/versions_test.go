@@ -10,12 +10,12 @@ func TestVersions(t *testing.T) {
 	const other = `{"id": "b", "uses": "data.set", "with": {"values": {}}}`
 	runScenarios(t, []scenario{
 		{
-			name:  "a change of steps makes a version",
+			name: "a change of steps makes a version", audit: "workflow.updated",
 			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: `{"steps": [` + other + `]}`,
 			status: 200, contains: `{"version": 3}`,
 		},
 		{
-			name:  "a change of triggers makes a version",
+			name: "a change of triggers makes a version", audit: "workflow.updated",
 			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: `{"triggers": [{"id": "by_hand", "type": "manual"}]}`,
 			status: 200, contains: `{"version": 3}`,
 		},
@@ -26,7 +26,7 @@ func TestVersions(t *testing.T) {
 			status: 200, contains: `{"version": 2}`, headers: []string{"ETag", `"2"`},
 		},
 		{
-			name:  "a change of layout, name or description makes none, but changes the ETag",
+			name: "a change of layout, name or description makes none, but changes the ETag", audit: "workflow.renamed workflow.updated",
 			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: `{"layout": {"set": [1, 1]}, "name": "n", "description": "d"}`,
 			status: 200, contains: `{"version": 2}`, headers: []string{"ETag", `"3"`},
 		},
@@ -40,7 +40,7 @@ func TestVersions(t *testing.T) {
 			contains: `{"data": [{"version": 3}, {"version": 2}, {"version": 1}], "next_cursor": null}`,
 			after: func(w *testWorkspace, a *response) {
 				for _, item := range a.items() {
-					wantKeys(w.t, item, "version created_at created_by")
+					wantKeys(w.t, item, "version created_at created_by created_by_name")
 				}
 			},
 		},
@@ -74,7 +74,7 @@ func TestVersions(t *testing.T) {
 			request: "GET /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/versions/1", status: 404, code: "workflow_not_found",
 		},
 		{
-			name: "restoring makes a new version with the old definition",
+			name: "restoring makes a new version with the old definition", audit: "workflow.restored",
 			setup: func(w *testWorkspace) {
 				setupWorkflow(w)
 				w.patch("wf", `{"steps": [], "state": "active", "layout": {"a": [1, 1]}}`)
@@ -105,7 +105,7 @@ func TestVersions(t *testing.T) {
 			status: 400, code: "invalid_request", pointers: []string{"/version"},
 		},
 		{
-			name:    "a run is pinned to the version it started with",
+			name: "a run is pinned to the version it started with", audit: "workflow.updated",
 			setup:   func(w *testWorkspace) { w.workflow("wf", setStep, waitStep); w.runUntilWaiting("run", "wf") },
 			request: "PATCH /v1/workflows/$wf", body: `{"steps": []}`, status: 200, contains: `{"version": 3}`,
 			after: func(w *testWorkspace, _ *response) {
@@ -140,9 +140,9 @@ func TestETags(t *testing.T) {
 		status     int
 		audit      string
 	}{
-		{"PATCH /v1/workflows/$wf", body, 200, ""},
+		{"PATCH /v1/workflows/$wf", body, 200, "workflow.renamed"},
 		{"DELETE /v1/workflows/$wf", "", 204, "workflow.deleted"},
-		{"POST /v1/workflows/$wf/versions/1/restore", "", 200, ""},
+		{"POST /v1/workflows/$wf/versions/1/restore", "", 200, "workflow.restored"},
 	} {
 		for _, tc := range []struct {
 			name, match string

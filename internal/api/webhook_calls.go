@@ -32,6 +32,12 @@ type acceptedBody struct {
 	Duplicate bool   `json:"duplicate"`
 }
 
+// testBody is the response to a call that people were listening for.
+type testBody struct {
+	Test    bool   `json:"test"`
+	Message string `json:"message"`
+}
+
 // serve handles a call of a hook. A call that cannot start a run gets the
 // same response as one of an unknown hook, and costs as little.
 func (h *webhookCalls) serve(call *transport.Call, token string) {
@@ -42,11 +48,13 @@ func (h *webhookCalls) serve(call *transport.Call, token string) {
 	}
 	accepted, err := h.accept(call, hook)
 	switch {
-	case err != nil && !hook.Active:
+	case err != nil && !hook.Known():
 		// A caller must not be able to tell a paused hook from an unknown one.
 		call.Fail(call.Reject(trigger.NothingHere()))
 	case err != nil:
 		call.Fail(call.Reject(err))
+	case accepted.Test:
+		call.JSON(http.StatusAccepted, testBody{true, "The call was received as a test. It started no run."})
 	case hook.Waits():
 		h.respond(call, hook, accepted)
 	default:
@@ -56,41 +64,55 @@ func (h *webhookCalls) serve(call *transport.Call, token string) {
 
 func (h *webhookCalls) accept(call *transport.Call, hook webhook.Hook) (webhook.Accepted, error) {
 	r := call.R
-	if !slices.Contains(hook.Methods(), r.Method) {
-		if hook.Active {
-			call.W.Header().Set("Allow", strings.Join(hook.Methods(), ", "))
-		}
-		return webhook.Accepted{}, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; the webhook accepts %s", transport.Clean(r.Method), strings.Join(hook.Methods(), ", "))
-	}
-	verifier, err := h.hooks.Verifier(r.Context(), hook)
-	if err != nil {
-		return webhook.Accepted{}, err
-	}
-	check, err := verifier.Begin(r.Header)
-	if err != nil {
-		return webhook.Accepted{}, err
-	}
-	if err := h.checkLimit(call, hook, verifier); err != nil {
-		return webhook.Accepted{}, err
-	}
-	reserved, err := call.ReserveBody(transport.WorkspaceBodies(hook.WorkspaceID), transport.HookBodies(limitKey(hook)))
-	if err != nil {
-		return webhook.Accepted{}, err
-	}
-	defer reserved.Release()
-	in := webhook.Call{RequestID: call.RequestID(), Method: r.Method, Header: r.Header, Query: r.URL.RawQuery}
-	if err := h.read(call, hook, &in, check, reserved); err != nil {
-		return webhook.Accepted{}, err
-	}
-	err = check.Finish()
-	if err == nil && verifier.NeedsBody() {
-		err = h.limit(call, hook)
+	in := webhook.Call{RequestID: call.RequestID(), Method: transport.Clean(r.Method), Header: r.Header, Query: r.URL.RawQuery}
+	reserved, err := h.receive(call, hook, &in)
+	if reserved != nil {
+		defer reserved.Release()
 	}
 	if err != nil {
+		h.hooks.RecordRejection(hook, in, err)
 		h.hooks.Discard(r.Context(), in.Upload)
 		return webhook.Accepted{}, err
 	}
 	return h.hooks.Accept(r.Context(), hook, in)
+}
+
+// receive verifies a call and reads its body, into memory that the caller releases.
+func (h *webhookCalls) receive(call *transport.Call, hook webhook.Hook, in *webhook.Call) (*transport.Reservation, error) {
+	r := call.R
+	if !slices.Contains(hook.Methods(), r.Method) {
+		if hook.Known() {
+			call.W.Header().Set("Allow", strings.Join(hook.Methods(), ", "))
+		}
+		return nil, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; the webhook accepts %s", in.Method, strings.Join(hook.Methods(), ", "))
+	}
+	verifier, err := h.hooks.Verifier(r.Context(), hook)
+	if err != nil {
+		return nil, err
+	}
+	check, err := verifier.Begin(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkLimit(call, hook, verifier); err != nil {
+		return nil, err
+	}
+	reserved, err := call.ReserveBody(transport.WorkspaceBodies(hook.WorkspaceID), transport.HookBodies(limitKey(hook)))
+	if err != nil {
+		return nil, err
+	}
+	in.Verified = !verifier.NeedsBody()
+	if err := h.read(call, hook, in, check, reserved); err != nil {
+		return reserved, err
+	}
+	if err := check.Finish(); err != nil {
+		return reserved, err
+	}
+	in.Verified = true
+	if verifier.NeedsBody() {
+		err = h.limit(call, hook)
+	}
+	return reserved, err
 }
 
 // read reads the body of a call: into memory, or, if it has files, into the file
@@ -135,14 +157,14 @@ func (h *webhookCalls) limit(call *transport.Call, hook webhook.Hook) error {
 	if !ok {
 		return h.limitReached(call, hook, state)
 	}
-	if hook.Active {
+	if hook.Known() {
 		transport.SetLimitHeaders(call.W.Header(), state)
 	}
 	return nil
 }
 
 func (h *webhookCalls) limitReached(call *transport.Call, hook webhook.Hook, state ratelimit.State) error {
-	if hook.Active {
+	if hook.Known() {
 		transport.SetLimitHeaders(call.W.Header(), state)
 	}
 	return transport.RateLimited("the webhook has reached its limit of %d calls per minute", state)

@@ -12,7 +12,7 @@ func setupWorkflow(w *testWorkspace) { w.workflow("wf", setStep) }
 func TestPatchWorkflow(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
-			name:    "a patch answers 200 with the full workflow",
+			name: "a patch answers 200 with the full workflow", audit: "workflow.renamed workflow.updated",
 			setup:   setupWorkflow,
 			request: "PATCH /v1/workflows/$wf", scope: "write", body: `{"name": " New ", "description": "d"}`,
 			status: 200, members: workflowKeys, headers: []string{"ETag", `".+"`},
@@ -29,7 +29,7 @@ func TestPatchWorkflow(t *testing.T) {
 			},
 		},
 		{
-			name:    "every change moves updated_at on and leaves created_at",
+			name: "every change moves updated_at on and leaves created_at", audit: "workflow.renamed",
 			setup:   func(w *testWorkspace) { setupWorkflow(w); time.Sleep(2 * time.Millisecond) },
 			request: "PATCH /v1/workflows/$wf", body: `{"name": "Later"}`, status: 200,
 			after: func(w *testWorkspace, a *response) {
@@ -39,7 +39,7 @@ func TestPatchWorkflow(t *testing.T) {
 			},
 		},
 		{
-			name:    "a description of null clears it",
+			name: "a description of null clears it", audit: "workflow.updated",
 			setup:   func(w *testWorkspace) { setupWorkflow(w); w.patch("wf", `{"description": "d"}`) },
 			request: "PATCH /v1/workflows/$wf", body: `{"description": null}`,
 			status: 200, contains: `{"description": null}`,
@@ -55,7 +55,7 @@ func TestPatchWorkflow(t *testing.T) {
 			events:   "workflow.activated", audit: "workflow.activated",
 		},
 		{
-			name: "arrays are replaced whole",
+			name: "arrays are replaced whole", audit: "workflow.updated",
 			setup: func(w *testWorkspace) {
 				setupWorkflow(w)
 				w.patch("wf", `{"triggers": [{"id": "a", "type": "manual"}]}`)
@@ -65,7 +65,7 @@ func TestPatchWorkflow(t *testing.T) {
 			status:  200, contains: `{"steps": [{"id": "other"}], "triggers": [{"id": "b", "type": "manual"}], "version": 4}`,
 		},
 		{
-			name:    "a step is returned as it was saved: members that were left out stay absent",
+			name: "a step is returned as it was saved: members that were left out stay absent", audit: "workflow.updated",
 			setup:   setupWorkflow,
 			request: "PATCH /v1/workflows/$wf",
 			body: `{"steps": [` + setStep + `, {"id": "b", "name": "B", "uses": "data.set", "with": {"values": {"z": [1, 2.50, null], "a": {}}},
@@ -114,7 +114,7 @@ func TestPatchWorkflow(t *testing.T) {
 			},
 		},
 		{
-			name:    "the media type of a merge patch is accepted on PATCH",
+			name: "the media type of a merge patch is accepted on PATCH", audit: "workflow.renamed",
 			setup:   setupWorkflow,
 			request: "PATCH /v1/workflows/$wf", body: `{"name": "Merged"}`, requestHeaders: []string{"Content-Type", "application/merge-patch+json"},
 			status: 200, contains: `{"name": "Merged"}`,

@@ -206,9 +206,10 @@ func (h *workflows) validate(ctx context.Context, in *validateWorkflowRequest) (
 }
 
 type versionItem struct {
-	Version   int     `json:"version"`
-	CreatedAt string  `json:"created_at"`
-	CreatedBy *string `json:"created_by"`
+	Version       int     `json:"version"`
+	CreatedAt     string  `json:"created_at"`
+	CreatedBy     *string `json:"created_by"`
+	CreatedByName *string `json:"created_by_name"`
 }
 
 type versionBody struct {
@@ -233,7 +234,7 @@ func (h *workflows) listVersions(ctx context.Context, in *listVersionsRequest) (
 			return h.workflows.Versions(ctx, transport.Actor(ctx), in.ID, p)
 		},
 		func(v workflow.Version) versionItem {
-			return versionItem{v.Number, clock.Format(v.CreatedAt), orNull(v.CreatedBy)}
+			return versionItem{v.Number, clock.Format(v.CreatedAt), orNull(v.CreatedBy), orNull(v.CreatedByName)}
 		})
 }
 

@@ -34,6 +34,10 @@ type Entry struct {
 	TargetID    string
 	Details     map[string]any
 	RequestID   string
+	// ActorName and TargetName are the present names, "" if they are not known. They are not
+	// stored.
+	ActorName  string
+	TargetName string
 }
 
 // Filter restricts a list of entries. Empty fields match every entry.
@@ -52,5 +56,14 @@ func NewService(store Store) *Service { return &Service{store: store} }
 
 // List returns the entries of a workspace, newest first.
 func (s *Service) List(ctx context.Context, workspaceID string, filter Filter, page paging.Request) (paging.Page[Entry], error) {
-	return s.store.AuditEntries(ctx, workspaceID, filter, page)
+	entries, err := s.store.AuditEntries(ctx, workspaceID, filter, page)
+	for i := range entries.Items {
+		e := &entries.Items[i]
+		for _, member := range []string{"name", "url", "email"} {
+			if recorded, ok := e.Details[member].(string); ok && e.TargetName == "" {
+				e.TargetName = recorded // it has no present name, or was deleted
+			}
+		}
+	}
+	return entries, err
 }

@@ -103,10 +103,11 @@ const (
 	IdempotencyKeyReused Code = "idempotency_key_reused"
 	ServiceFailed        Code = "service_failed"
 
-	RateLimited    Code = "rate_limited"
-	RunQueueFull   Code = "run_queue_full"
-	TooManyStreams Code = "too_many_streams"
-	TooManyUploads Code = "too_many_uploads"
+	RateLimited      Code = "rate_limited"
+	RunQueueFull     Code = "run_queue_full"
+	TooManyStreams   Code = "too_many_streams"
+	TooManyUploads   Code = "too_many_uploads"
+	TooManyListeners Code = "too_many_listeners"
 
 	Internal  Code = "internal_error"
 	RunFailed Code = "run_failed"
@@ -176,6 +177,7 @@ var statuses = map[Code]int{
 	FileTooLarge:          http.StatusRequestEntityTooLarge,
 	RunFilesTooLarge:      http.StatusRequestEntityTooLarge,
 	TooManyUploads:        http.StatusTooManyRequests,
+	TooManyListeners:      http.StatusTooManyRequests,
 	TableExists:           http.StatusConflict,
 	RowExists:             http.StatusConflict,
 	VariableNotFound:      http.StatusNotFound,

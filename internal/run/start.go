@@ -75,6 +75,9 @@ type Request struct {
 	Depth int
 	// Draft is a definition to run instead of the saved one; nil for none.
 	Draft *workflow.Unsaved
+	// Trigger is the one that the run of a draft pretends was fired, without a payload. The
+	// zero value is a manual start.
+	Trigger Trigger
 	// Watch prepares a call of Await.
 	Watch bool
 }
@@ -105,7 +108,11 @@ func (s *Service) PrepareStart(ctx context.Context, actor auth.Actor, in Request
 	if in.Depth > action.MaxDepth {
 		return nil, tooDeep()
 	}
-	trigger := Trigger{Type: Manual, Payload: in.Payload}
+	trigger := in.Trigger
+	trigger.Payload, trigger.Test = in.Payload, trigger.Type != ""
+	if trigger.Type == "" {
+		trigger.Type = Manual
+	}
 	if err := s.addFiles(ctx, actor.Workspace.ID, &trigger, in.Files); err != nil {
 		return nil, err
 	}

@@ -50,6 +50,9 @@ func (p *Previews) fill(ctx context.Context, actor auth.Actor, v View, refs expr
 		}
 	}
 	for id, pin := range v.Pins {
+		if workflow.IsTriggerPin(id) {
+			continue
+		}
 		value, err := pin.Value()
 		if err != nil {
 			return err

@@ -107,7 +107,7 @@ func (s Audit) AuditChain(ctx context.Context, workspaceID string, after int64, 
 		if chain, err = database.One(c, `SELECT seq, hash, purged_seq, purged_hash FROM audit_chains WHERE workspace_id = $1`, []any{workspaceID}, scanChain); err != nil {
 			return err
 		}
-		records, err = database.List(c, `SELECT `+auditColumns+`, seq, hash FROM audit WHERE workspace_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+		records, err = database.List(c, `SELECT `+auditColumns+`, seq, hash FROM audit a WHERE workspace_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
 			[]any{workspaceID, after, limit}, scanAuditRecord)
 		return err
 	})
@@ -120,7 +120,7 @@ func (s Audit) UnchainedEntries(ctx context.Context, workspaceID string) (count 
 		if count, err = database.Number(c, `SELECT count(*) FROM audit WHERE workspace_id = $1 AND seq IS NULL`, workspaceID); err != nil {
 			return err
 		}
-		newest, err = database.One(c, `SELECT `+auditColumns+` FROM audit WHERE workspace_id = $1 AND seq IS NULL ORDER BY at DESC LIMIT 1`, []any{workspaceID}, scanAudit)
+		newest, err = database.One(c, `SELECT `+auditColumns+` FROM audit a WHERE workspace_id = $1 AND seq IS NULL ORDER BY at DESC LIMIT 1`, []any{workspaceID}, scanAudit)
 		return err
 	})
 	return count, newest, err
@@ -150,7 +150,7 @@ func (s Audit) PurgeAudit(ctx context.Context, before time.Time, limit int) (boo
 // purgeChain deletes up to limit entries from the start of a chain and keeps the
 // hash of the last one.
 func purgeChain(tx *transaction, workspaceID string, before time.Time, limit int) error {
-	oldest, err := database.List(tx, `SELECT `+auditColumns+`, seq, hash FROM audit WHERE workspace_id = $1 AND seq > 0 ORDER BY seq LIMIT $2`,
+	oldest, err := database.List(tx, `SELECT `+auditColumns+`, seq, hash FROM audit a WHERE workspace_id = $1 AND seq > 0 ORDER BY seq LIMIT $2`,
 		[]any{workspaceID, limit + 1}, scanAuditRecord)
 	if err != nil {
 		return err

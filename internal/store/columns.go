@@ -38,6 +38,12 @@ type converted struct {
 	encode func() (any, error)
 }
 
+// notExported is a time that may be absent and is about one installation, so that exports
+// do not contain it.
+func notExported(at **time.Time) converted {
+	return converted{into: at, encode: func() (any, error) { return database.TimeOrNil(*at), nil }}
+}
+
 // nullable is a text that is stored as NULL if it is empty.
 func nullable(text *string) converted {
 	return converted{archive.Text, text, nil, func() (any, error) { return database.OrNil(*text), nil }}

@@ -15,8 +15,8 @@ import (
 )
 
 var hookRequestsTable = Table{
-	Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size",
-	Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload files",
+	Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size", Bool: "verified",
+	Text: "workflow_id trigger_id id workspace_id method outcome reason run_id headers query payload files",
 }
 
 // RotateToken implements trigger.Store.
@@ -39,22 +39,33 @@ func (s Triggers) SaveRequests(ctx context.Context, t trigger.Trigger, requests 
 		if err != nil || exists == 0 {
 			return err
 		}
-		for _, r := range requests {
-			if err := tx.Do(`INSERT INTO hook_requests (workflow_id, trigger_id, id, workspace_id, at, method, size, outcome, run_id, headers, query, payload)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (workflow_id, trigger_id, id) DO NOTHING`,
-				t.WorkflowID, t.ID, r.ID, t.WorkspaceID, r.At, r.Method, r.Size, r.Outcome, database.OrNil(r.RunID),
-				string(r.Headers), string(r.Query), database.OrNil(string(r.Payload))); err != nil {
-				return err
-			}
-			if err := holdRequestFiles(tx, t, r); err != nil {
-				return err
-			}
-		}
-		_, err = deleteRequests(tx, `WHERE workflow_id = $1 AND trigger_id = $2 AND id <
-			(SELECT min(id) FROM (SELECT id FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 ORDER BY id DESC LIMIT $3) AS newest)`,
-			t.WorkflowID, t.ID, atMost)
-		return err
+		return saveRequests(tx, t, requests, atMost)
 	})
+}
+
+// saveRequests stores calls of a trigger and deletes older ones. Those that were verified
+// and those that were not are counted separately: people without the secret of the trigger
+// must not be able to replace the calls of those who have it.
+func saveRequests(tx *transaction, t trigger.Trigger, requests []trigger.Request, atMost int) error {
+	for _, r := range requests {
+		if err := tx.Do(`INSERT INTO hook_requests (workflow_id, trigger_id, id, workspace_id, at, method, size, outcome, reason, verified, run_id, headers, query, payload)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (workflow_id, trigger_id, id) DO NOTHING`,
+			t.WorkflowID, t.ID, r.ID, t.WorkspaceID, r.At, r.Method, r.Size, r.Outcome, database.OrNil(r.Reason), r.Verified, database.OrNil(r.RunID),
+			string(r.Headers), string(r.Query), database.OrNil(string(r.Payload))); err != nil {
+			return err
+		}
+		if err := holdRequestFiles(tx, t, r); err != nil {
+			return err
+		}
+	}
+	for _, verified := range []bool{true, false} {
+		if _, err := deleteRequests(tx, `WHERE workflow_id = $1 AND trigger_id = $2 AND verified = $3 AND id <
+			(SELECT min(id) FROM (SELECT id FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 AND verified = $3 ORDER BY id DESC LIMIT $4) AS newest)`,
+			t.WorkflowID, t.ID, verified, atMost); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // holdRequestFiles makes a recorded call hold the files that it brought. Those of a call
@@ -113,11 +124,11 @@ func deleteRequests(tx *transaction, where string, args ...any) (int64, error) {
 
 // Requests implements trigger.InboxStore.
 func (s Triggers) Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[trigger.Request], error) {
-	found, err := readList(ctx, s.db, `SELECT id, at, method, size, outcome, run_id, headers, query, payload, files FROM hook_requests
+	found, err := readList(ctx, s.db, `SELECT id, at, method, size, outcome, reason, verified, run_id, headers, query, payload, files FROM hook_requests
 		WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3 AND id < $4 AND at >= $5 ORDER BY id DESC LIMIT $6`,
 		[]any{workflowID, id, workspaceID, before(page.After), since, page.Limit + 1}, func(r database.Row) (q trigger.Request, err error) {
 			var files filePointers
-			if err = r.Scan(&q.ID, &q.At, &q.Method, &q.Size, &q.Outcome, &q.RunID, (*[]byte)(&q.Headers), (*[]byte)(&q.Query), (*[]byte)(&q.Payload), (*[]byte)(&files)); err == nil {
+			if err = r.Scan(&q.ID, &q.At, &q.Method, &q.Size, &q.Outcome, &q.Reason, &q.Verified, &q.RunID, (*[]byte)(&q.Headers), (*[]byte)(&q.Query), (*[]byte)(&q.Payload), (*[]byte)(&files)); err == nil {
 				err = files.decode(&q.Files)
 			}
 			return q, err

@@ -158,7 +158,7 @@ var triggerRows = mapTable("triggers", "workflow_id trigger_id", func(t *trigger
 		"error_at", failed.at, "error_code", failed.code, "error_text", failed.text, "failures", &t.Failures,
 		"not_fired_at", notFired.at, "not_fired_code", notFired.code, "not_fired_text", notFired.text,
 		"token_hash", unbound(archive.Bytes), "token", &t.SealedToken, "spec", unbound(archive.Text), "state", &t.State, "subscription", nullable(&t.Subscription),
-		"polling", local, "poll_again", local,
+		"polling", local, "poll_again", local, "listening_until", notExported(&t.ListeningUntil),
 	}
 })
 

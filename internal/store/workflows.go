@@ -222,9 +222,13 @@ func (s Workflows) Versions(ctx context.Context, workspaceID, id string, page pa
 	if n, err := strconv.Atoi(page.After); err == nil {
 		below = n
 	}
-	versions, err := readList(ctx, s.db, `SELECT `+versionRows.columns("v.")+` FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+	versions, err := readList(ctx, s.db, `SELECT `+versionRows.columns("v.")+`, COALESCE(u.name, k.name) FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+		LEFT JOIN users u ON u.id = v.created_by LEFT JOIN api_keys k ON k.id = v.created_by AND k.workspace_id = w.workspace_id
 		WHERE v.workflow_id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL AND v.version < $3
-		ORDER BY v.version DESC LIMIT $4`, []any{id, workspaceID, below, page.Limit + 1}, versionRows.scan)
+		ORDER BY v.version DESC LIMIT $4`, []any{id, workspaceID, below, page.Limit + 1}, func(r database.Row) (v workflow.Version, err error) {
+		err = versionRows.scanInto(r, &v, &v.CreatedByName)
+		return v, err
+	})
 	return paging.Cut(versions, page.Limit, func(v workflow.Version) string { return strconv.Itoa(v.Number) }), err
 }
 

@@ -18,6 +18,6 @@ func NothingHere() error { return fault.New(fault.NotFound, "there is nothing he
 
 // NotGenuine returns the error for a call that could not be verified. Only the owner of the
 // trigger learns why.
-func NotGenuine() error {
+func NotGenuine() *fault.Error {
 	return fault.New(fault.Unauthorized, "the request could not be verified: its signature or credentials are missing or wrong")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,10 +22,15 @@ type Request struct {
 	Size   int // of the body
 	// Outcome is started, duplicate, or the error code if no run was started.
 	Outcome string
-	RunID   string
-	Headers json.RawMessage
-	Query   json.RawMessage
-	Payload json.RawMessage // nil: too large to store
+	// Reason says in words why no run was started.
+	Reason string
+	// Verified is false for a call that did not prove where it comes from. Nothing of its
+	// headers, query and body is stored.
+	Verified bool
+	RunID    string
+	Headers  json.RawMessage
+	Query    json.RawMessage
+	Payload  json.RawMessage // nil: too large to store, or not readable
 	// Files are the JSON pointers of the references to files inside Payload.
 	Files []string
 }
@@ -32,7 +38,8 @@ type Request struct {
 const (
 	// RequestRetention is how long calls of a hook are stored.
 	RequestRetention = 7 * 24 * time.Hour
-	// maxRequests limits the stored calls per hook.
+	// maxRequests limits the stored calls per hook: those that were verified, and as many
+	// that were not.
 	maxRequests = 20
 	// maxStoredPayload limits the payload of a stored call.
 	maxStoredPayload = 64 << 10
@@ -43,8 +50,12 @@ const (
 
 // InboxStore stores calls of hooks.
 type InboxStore interface {
-	// SaveRequests stores calls of a trigger and deletes all but the newest atMost.
+	// SaveRequests stores calls of a trigger and deletes all but the newest atMost that were
+	// verified, and as many that were not.
 	SaveRequests(ctx context.Context, of Trigger, requests []Request, atMost int) error
+	// SaveTest stores a call as the test that a trigger is listening for, and ends that. It
+	// returns false, having stored nothing, if the trigger is not listening.
+	SaveTest(ctx context.Context, of Trigger, r Request, atMost int) (saved bool, err error)
 	Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[Request], error)
 	NoteTrigger(ctx context.Context, of Trigger, failed, notFired *Note) error
 }
@@ -53,6 +64,10 @@ type InboxStore interface {
 // them are replaced before they are written.
 type Inbox struct {
 	store InboxStore
+
+	// flushing is held while the buffer is written, so that whoever reads after a Flush also
+	// finds what another one had taken out of the buffer.
+	flushing sync.Mutex
 
 	mu      sync.Mutex
 	pending map[hookKey]*pendingWrites
@@ -74,6 +89,20 @@ func NewInbox(store InboxStore) *Inbox {
 
 func (r Request) size() int { return len(r.Headers) + len(r.Query) + len(r.Payload) }
 
+// cut removes a payload that is too large to store.
+func (r Request) cut() Request {
+	if len(r.Payload) > maxStoredPayload {
+		r.Payload, r.Files = nil, nil
+	}
+	return r
+}
+
+// SaveTest stores a call as the test that a trigger is listening for. It is not buffered:
+// people wait for it, perhaps at another node.
+func (i *Inbox) SaveTest(ctx context.Context, of Trigger, r Request) (bool, error) {
+	return i.store.SaveTest(ctx, of, r.cut(), maxRequests)
+}
+
 func (i *Inbox) entry(t Trigger) *pendingWrites {
 	key := hookKey{t.WorkflowID, t.ID}
 	e := i.pending[key]
@@ -86,9 +115,7 @@ func (i *Inbox) entry(t Trigger) *pendingWrites {
 
 // Record buffers a call.
 func (i *Inbox) Record(of Trigger, r Request) {
-	if len(r.Payload) > maxStoredPayload {
-		r.Payload, r.Files = nil, nil
-	}
+	r = r.cut()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.bytes+r.size() > maxPendingBytes {
@@ -97,10 +124,21 @@ func (i *Inbox) Record(of Trigger, r Request) {
 	e := i.entry(of)
 	i.bytes += r.size()
 	e.requests = append(e.requests, r)
-	if len(e.requests) > maxRequests {
-		i.bytes -= e.requests[0].size()
-		e.requests = append(e.requests[:0], e.requests[1:]...)
+	isLike := func(other Request) bool { return other.Verified == r.Verified }
+	if count(e.requests, isLike) > maxRequests {
+		oldest := slices.IndexFunc(e.requests, isLike)
+		i.bytes -= e.requests[oldest].size()
+		e.requests = slices.Delete(e.requests, oldest, oldest+1)
 	}
+}
+
+func count(requests []Request, matches func(Request) bool) (n int) {
+	for _, r := range requests {
+		if matches(r) {
+			n++
+		}
+	}
+	return n
 }
 
 // Note buffers the last error of a hook, or why it did not fire.
@@ -118,6 +156,8 @@ func (i *Inbox) Note(of Trigger, failed, notFired *Note) {
 
 // Flush writes the buffer. It drops what cannot be written.
 func (i *Inbox) Flush(ctx context.Context) error {
+	i.flushing.Lock()
+	defer i.flushing.Unlock()
 	i.mu.Lock()
 	pending := i.pending
 	i.pending, i.bytes = map[hookKey]*pendingWrites{}, 0

@@ -45,6 +45,8 @@ type Trigger struct {
 	SealedToken []byte
 	// State is the progress of a poll.
 	State []byte
+	// ListeningUntil is the steady time until which a webhook accepts one call as a test.
+	ListeningUntil *time.Time
 	// Subscription is the target of the subscription with which a service calls it; "" if
 	// none does.
 	Subscription string
@@ -102,6 +104,10 @@ type Store interface {
 	NoteTrigger(ctx context.Context, of Trigger, failed, notFired *Note) error
 	// RotateToken stores a new sealed token and its hash.
 	RotateToken(ctx context.Context, t Trigger, hash []byte, entry audit.Entry) (rotated bool, err error)
+	// Listen stores ListeningUntil of a webhook whose workflow is not active. It returns
+	// ErrTooManyListening if more than atMost of the workspace would be listening.
+	Listen(ctx context.Context, t Trigger, atMost int) (listening bool, err error)
+	StopListening(ctx context.Context, t Trigger) error
 }
 
 // Sealer encrypts tokens at rest.

@@ -198,10 +198,11 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 
 // Delete deletes a webhook. Its pending deliveries are not sent anymore.
 func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error {
-	if !uid.Valid(uid.Webhook, id) {
-		return notFound(id)
+	w, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return err
 	}
-	entry := actor.AuditEntry("webhook.deleted", "webhook", id, nil)
+	entry := actor.AuditEntry("webhook.deleted", "webhook", id, map[string]any{"url": redact(w.URL)})
 	deleted, err := s.store.DeleteWebhook(ctx, actor.Workspace.ID, id, entry.At, entry)
 	if err == nil && !deleted {
 		err = notFound(id)

@@ -6,14 +6,19 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
 // Pins are sample outputs of steps, by step id, for testing the steps that
-// follow. They are not versioned, and only runs of drafts use them.
+// follow. They are not versioned, and only runs of drafts use them. Those of triggers, by
+// @ and their id, are kept for people who build: whoever starts a run sends what it needs.
 type Pins map[string]Pin
+
+// IsTriggerPin reports whether a pin with the key is that of a trigger.
+func IsTriggerPin(key string) bool { return strings.HasPrefix(key, "@") }
 
 // Pin is a sample output. In JSON it is the output.
 type Pin struct {
@@ -98,7 +103,7 @@ const (
 	maxPinsSize = 1 << 20
 )
 
-var pinKey = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+var pinKey = regexp.MustCompile(`^@?[a-z][a-z0-9_]{0,62}$`)
 
 // Apply returns new pins and does not modify was, which may be shared.
 func (p PinsPatch) Apply(was Pins) (Pins, error) {
@@ -108,7 +113,7 @@ func (p PinsPatch) Apply(was Pins) (Pins, error) {
 	}
 	for id, value := range p.Values {
 		if !pinKey.MatchString(id) {
-			return nil, fault.Field("/pinned", "has a key that is not a valid step id")
+			return nil, fault.Field("/pinned", "has a key that is neither a step id nor @ followed by a trigger id")
 		}
 		if bytes.Equal(value, []byte("null")) {
 			delete(now, id)

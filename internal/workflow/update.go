@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/etag"
@@ -372,6 +371,7 @@ func newChange(actor auth.Actor, was, now Workflow) (*Change, error) {
 		change.Rewritten = now.versionText() != nil && !sameText(was.versionText(), now.versionText())
 	}
 	change.Workflow = now
+	change.recordEdits(actor, was)
 	if was.State != now.State {
 		if err := change.recordStateChange(actor, was.State); err != nil {
 			return nil, err
@@ -388,7 +388,7 @@ func sameRow(a, b Workflow) bool {
 func (c *Change) recordStateChange(actor auth.Actor, was State) error {
 	w := c.Workflow
 	actions := map[State]string{Active: "workflow.activated", Paused: "workflow.paused", Draft: "workflow.drafted"}
-	c.Entries = []audit.Entry{actor.AuditEntry(actions[w.State], "workflow", w.ID, map[string]any{"previous_state": was})}
+	c.Entries = append(c.Entries, actor.AuditEntry(actions[w.State], "workflow", w.ID, map[string]any{"name": w.Name, "previous_state": was}))
 	kinds := map[State]event.Type{Active: event.WorkflowActivated, Paused: event.WorkflowPaused}
 	kind, ok := kinds[w.State]
 	if !ok {

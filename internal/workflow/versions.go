@@ -42,7 +42,7 @@ func (s *Service) PrepareRestore(ctx context.Context, actor auth.Actor, id strin
 	}
 	d := version.Definition
 	patch := Patch{Triggers: &d.Triggers, Steps: &d.Steps, Settings: &SettingsPatch{Replace: &d.Settings}}
-	return s.prepareChange(ctx, actor, id, match, func(w *Workflow) error {
+	prepared, err := s.prepareChange(ctx, actor, id, match, func(w *Workflow) error {
 		if version.Source != nil {
 			// It may no longer match: the name may have changed since.
 			w.Source = version.Source
@@ -52,6 +52,10 @@ func (s *Service) PrepareRestore(ctx context.Context, actor auth.Actor, id strin
 		}
 		return patch.applySource(w)
 	})
+	if prepared.change != nil {
+		prepared.change.recordRestore(number)
+	}
+	return prepared, err
 }
 
 // Validate checks the stored definition with a patch applied and saves nothing.

@@ -88,6 +88,8 @@ type Version struct {
 	Source    *string
 	CreatedAt time.Time
 	CreatedBy string
+	// CreatedByName is the name of that person or API key, if it is known. It is not stored.
+	CreatedByName string
 }
 
 // Change is an update of a workflow with its side effects.

@@ -373,10 +373,10 @@ longTest("a run starts with files, and they cannot be deleted while it exists", 
 	await page.getByRole("link", { name: "Open run" }).waitFor();
 	await choose(sample("picture.png", "image/png", png(60)));
 	await page.getByRole("list", { name: "Attached files" }).getByText("picture.png").waitFor();
-	await page.getByLabel("Payload for the run").selectOption("empty");
+	await page.getByLabel("Data for the run").selectOption("empty");
 	await page.getByRole("button", { name: "Remove picture.png" }).scrollIntoViewIfNeeded();
 	await shootBoth(page, "files-builder");
-	await page.getByLabel("Payload for the run").selectOption("last");
+	await page.getByLabel("Data for the run").selectOption("last");
 	const [started] = await Promise.all([
 		page.waitForResponse((response) => response.request().method() === "POST" && response.url().endsWith("/runs")),
 		page.getByRole("button", { name: "Run the draft" }).click(),

@@ -80,9 +80,9 @@ test("usage shows the finished runs", async () => {
 test("the audit log can be filtered by action", async () => {
 	const { page } = watched;
 	await page.goto("/settings/audit?action=invitation.created");
-	await page.getByRole("row").filter({ hasText: "invitation.created" }).first().waitFor();
+	await page.getByRole("row").filter({ hasText: "Invitation created" }).first().waitFor();
 	await page.getByLabel("Action").selectOption("workflow.created");
-	await page.getByRole("row").filter({ hasText: "wf_" }).first().waitFor();
+	await page.getByRole("row").filter({ hasText: "Workflow created" }).first().waitFor();
 	await shoot(page, "settings-audit-entries");
 	watched.check();
 });

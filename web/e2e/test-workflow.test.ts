@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openSignedIn, shoot, type Watched } from "./browser";
+import { openSignedIn, shoot, type Watched, write } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -65,6 +65,14 @@ async function select(page: Page, id: string): Promise<void> {
 	await node(page, id).click();
 }
 
+/** Runs a draft that nothing has started yet, so that it asks what it starts with. */
+async function runFirst(page: Page): Promise<void> {
+	await page.keyboard.press("Control+Enter");
+	await page.getByText("Nothing has started this workflow yet.").waitFor();
+	await page.getByRole("button", { name: "Run the draft" }).click();
+	await page.getByText("draft run", { exact: true }).waitFor();
+}
+
 longTest("an expression field completes, previews and reports mistakes", async () => {
 	const { page } = watched;
 	await opened("Expressions", "count");
@@ -72,8 +80,7 @@ longTest("an expression field completes, previews and reports mistakes", async (
 	await input.getByText("Run Get the order to see a value").waitFor();
 	expect(await input.locator(".text-failed").count()).toBe(0);
 
-	await page.keyboard.press("Control+Enter");
-	await page.getByText("draft run", { exact: true }).waitFor();
+	await runFirst(page);
 	await input.getByText("120").waitFor();
 
 	const editor = input.locator(".cm-content");
@@ -150,8 +157,7 @@ test("a step is tested, its output pinned, and the pin used in a draft run", asy
 	await expect.poll(() => page.getByRole("tabpanel").textContent()).toContain("14");
 	await expect.poll(() => page.getByRole("tabpanel").textContent()).toMatch(/Get the order\s*pinned/);
 
-	await page.keyboard.press("Control+Enter");
-	await page.getByText("draft run", { exact: true }).waitFor();
+	await runFirst(page);
 	await select(page, "get");
 	await page.getByText("pinned output", { exact: true }).waitFor();
 	// The pin was not saved, and the draft run did not save it either.
@@ -162,8 +168,7 @@ test("a step is tested, its output pinned, and the pin used in a draft run", asy
 longTest("a draft run is shown live on the canvas, round by round", async () => {
 	const { page } = watched;
 	const id = await opened("Drawn", "reserve");
-	await page.keyboard.press("Control+Enter");
-	await page.getByText("draft run", { exact: true }).waitFor();
+	await runFirst(page);
 	const round = page.getByRole("combobox", { name: "Round of Each line" });
 	await round.waitFor();
 	await page.getByText('"b-2"').first().waitFor();
@@ -178,28 +183,70 @@ longTest("a draft run is shown live on the canvas, round by round", async () => 
 	watched.check();
 });
 
-longTest("a schedule shows its next times; a webhook trigger lists its requests", async () => {
+longTest("a schedule shows its next times", async () => {
 	const { page } = watched;
-	const id = await opened("Triggers", "@nightly");
+	await opened("Times", "@nightly");
 	await page.getByText("At 03:00", { exact: true }).waitFor();
 	await page.getByRole("combobox", { name: "Repeat" }).selectOption("week");
 	await page.getByText("At 03:00, only on Monday").waitFor();
 	await expect.poll(() => page.getByRole("listitem").filter({ hasText: "03:00" }).count()).toBe(5);
 	await shoot(page, "builder-schedule");
+	watched.check();
+});
 
+test("a draft listens for a test call, whose data its first run starts with", async () => {
+	const { page } = watched;
+	const id = await opened("Listen", "@hook");
 	const { data } = await server.call("GET", `/v1/workflows/${id}/triggers`);
 	const { url } = data.find((trigger: { id: string }) => trigger.id === "hook");
-	await page.goto(`/workflows/${id}?step=@hook`);
-	await page.getByText("No requests yet.").waitFor();
-	// The open page shows it live.
-	await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"id": "from outside"}' });
-	await page.getByRole("button", { name: "Use payload" }).click();
-	await page.getByText("in use").waitFor();
+	const call = async (body: string) => {
+		const headers = { "Content-Type": "application/json", "X-Shop": "acme" };
+		return (await fetch(url, { method: "POST", headers, body })).status;
+	};
+	await page.getByText("No calls yet.").waitFor();
+	await page.getByText(`curl -X POST '${url}'`).waitFor();
+	// The open page shows calls live.
+	expect(await call('{"id": "too early"}')).toBe(404);
+	await page.getByText("Rejected: the workflow is not active").waitFor();
+	await page.getByRole("button", { name: "Listen for a test call" }).click();
+	await page.getByText("Waiting for a call").waitFor();
+	expect(await call('{"id": ')).toBe(400);
+	await page.getByText("Rejected: the body is not valid JSON").waitFor();
+	await shoot(page, "builder-listening");
+	expect(await call('{"id": "from outside"}')).toBe(202);
+	await page.getByText("in use", { exact: true }).waitFor();
+	await page.getByRole("button", { name: "Pin it" }).click();
+	await page.getByRole("button", { name: "Unpin" }).waitFor();
 	await shoot(page, "builder-webhook");
+	await page.keyboard.press("Control+s");
+	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
+	const stored = await server.call("GET", `/v1/workflows/${id}`);
+	expect(stored.pinned["@hook"]).toMatchObject({ payload: { id: "from outside" }, headers: { "x-shop": "acme" } });
+
+	// The pin is still there when the page is opened again.
+	await page.goto(`/workflows/${id}?step=get`);
+	await field("/").first().waitFor();
 	await page.keyboard.press("Control+Enter");
 	await page.getByText("draft run", { exact: true }).waitFor();
-	await select(page, "get");
 	await page.getByText('"from outside"').first().waitFor();
+	const { data: runs } = await server.call("GET", `/v1/workflows/${id}/runs`);
+	expect(runs).toHaveLength(1);
+	const run = await server.call("GET", `/v1/runs/${runs[0].id}`);
+	expect(run.trigger).toMatchObject({ type: "webhook", id: "hook", test: true, headers: { "x-shop": "acme" } });
+	watched.check();
+});
+
+longTest("a trigger is tested with data that people enter", async () => {
+	const { page } = watched;
+	const id = await opened("Enter data", "@hook");
+	await page.getByRole("button", { name: "Test this trigger…" }).click();
+	const dialog = page.getByRole("dialog");
+	await write(dialog.locator(".cm-content"), '{"id": "by hand"}');
+	await dialog.getByRole("button", { name: "Start run" }).click();
+	await page.getByRole("link", { name: "Open run" }).waitFor();
+	const { data } = await server.call("GET", `/v1/workflows/${id}/runs`);
+	const run = await server.call("GET", `/v1/runs/${data[0].id}`);
+	expect(run.trigger).toMatchObject({ id: "hook", test: true, payload: { id: "by hand" } });
 	watched.check();
 });
 

@@ -48,6 +48,22 @@ func testAudit(t *testing.T, w *harness) {
 		}
 	})
 
+	t.Run("has the present names of actors and targets", func(t *testing.T) {
+		key, made := newKey(ws.ID), w.workflow(t, ws.ID)
+		returns(w.Workspaces.InsertKey(ctx, key, noLimit, newEntry(ws.ID, "made", "c")))(t, "insert a key", true)
+		entry := newEntry(ws.ID, "named", made.ID)
+		entry.ActorType, entry.ActorID, entry.TargetType = audit.ActorKey, key.ID, "workflow"
+		foreign := entry
+		foreign.WorkspaceID, foreign.ID = w.workspace(t).ID, newEntry(ws.ID, "", "").ID
+		if err := w.Audit.RecordAudit(ctx, entry, foreign); err != nil {
+			t.Fatal(err)
+		}
+		named := must(w.Audit.AuditEntries(ctx, ws.ID, audit.Filter{Action: "named"}, fullPage))(t).Items[0]
+		equal(t, "names", []string{named.ActorName, named.TargetName}, []string{key.Name, made.Name})
+		named = must(w.Audit.AuditEntries(ctx, foreign.WorkspaceID, audit.Filter{Action: "named"}, fullPage))(t).Items[0]
+		equal(t, "names of another workspace", []string{named.ActorName, named.TargetName}, []string{"", ""})
+	})
+
 	t.Run("pages with a filter", func(t *testing.T) {
 		filter := audit.Filter{Action: "changed"}
 		page := must(w.Audit.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2}))(t)

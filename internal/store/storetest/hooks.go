@@ -26,7 +26,7 @@ func (w *harness) hookWorkflow(t *testing.T, workspaceID string) (workflow.Workf
 
 func newRequest(at time.Time, payload string) trigger.Request {
 	return trigger.Request{
-		ID: uid.At(uid.Request, at), At: at, Method: "POST", Size: 7, Outcome: "started", RunID: "run_1",
+		ID: uid.At(uid.Request, at), At: at, Method: "POST", Size: 7, Outcome: "started", RunID: "run_1", Verified: true,
 		Headers: json.RawMessage(`{"a":"b"}`), Query: json.RawMessage(`{}`), Payload: json.RawMessage(payload),
 	}
 }
@@ -35,6 +35,7 @@ func testHooks(t *testing.T, w *harness) {
 	ws := w.workspace(t)
 	t.Run("rotate their token", func(t *testing.T) { testRotation(t, w, ws.ID) })
 	t.Run("store their latest calls", func(t *testing.T) { testRequests(t, w, ws.ID) })
+	t.Run("listen for one call", func(t *testing.T) { testListening(t, w, ws.ID) })
 	t.Run("accept an idempotency key once", func(t *testing.T) { testKeysAtOnce(t, w, ws.ID) })
 }
 
@@ -90,15 +91,57 @@ func testRequests(t *testing.T, w *harness, workspaceID string) {
 	equal(t, "a page", first.Next, calls[3].ID)
 	equal(t, "the next page", must(w.Triggers.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2, After: first.Next}))(t).Items, []trigger.Request{calls[2]})
 
+	rejected := newRequest(now.Add(5*time.Second), `{}`)
+	rejected.Payload, rejected.RunID, rejected.Verified, rejected.Outcome, rejected.Reason = nil, "", false, "signature_refused", "it is not signed"
+	keep(hook, rejected)
+	equal(t, "one that was not verified, beside the others", read(hook, workspaceID), []trigger.Request{rejected, calls[4], calls[3], calls[2]})
 	unknown := hook
 	unknown.ID = "none"
 	keep(unknown, calls[5])
 	equal(t, "of a deleted trigger", len(read(unknown, workspaceID)), 0)
 	returns(w.Triggers.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "there may be more", true)
 	returns(w.Triggers.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "no more", false)
-	equal(t, "after a purge", read(hook, workspaceID), []trigger.Request{calls[4], calls[3]})
+	equal(t, "after a purge", read(hook, workspaceID), []trigger.Request{rejected, calls[4], calls[3]})
 	w.deleteWorkflow(t, beside)
 	equal(t, "of a deleted workflow", len(read(other, workspaceID)), 0)
+	w.notified.take()
+}
+
+// testListening checks that a trigger accepts one of many calls as a test.
+func testListening(t *testing.T, w *harness, workspaceID string) {
+	ctx := t.Context()
+	made, hook := w.hookWorkflow(t, workspaceID)
+	until := clock.Steady().Add(time.Hour)
+	hook.ListeningUntil = &until
+	returns(w.Triggers.Listen(ctx, hook, 1))(t, "while the workflow is active", false)
+	change := workflow.Change{Workflow: made, WasRevision: made.Revision, Armed: &[]workflow.Armed{{ID: "hook", Type: workflow.WebhookTrigger, Spec: "h"}}}
+	change.Workflow.State, change.Workflow.Revision = workflow.Draft, made.Revision+1
+	returns(w.Workflows.UpdateWorkflow(ctx, change))(t, "make it a draft", true)
+	foreign := hook
+	foreign.WorkspaceID = w.workspace(t).ID
+	returns(w.Triggers.Listen(ctx, foreign, 1))(t, "from another workspace", false)
+	if _, err := w.Triggers.Listen(ctx, hook, 0); !errors.Is(err, trigger.ErrTooManyListening) {
+		t.Errorf("above the limit: %v", err)
+	}
+	returns(w.Triggers.SaveTest(ctx, hook, newRequest(clock.Now(), `{}`), 3))(t, "a call before", false)
+	returns(w.Triggers.Listen(ctx, hook, 1))(t, "listen", true)
+	returns(w.Triggers.Listen(ctx, hook, 1))(t, "listen for longer", true)
+	equal(t, "until", *w.trigger(t, made, "hook").ListeningUntil, until)
+	returns(w.Triggers.SaveTest(ctx, foreign, newRequest(clock.Now(), `{}`), 3))(t, "a call of another workspace", false)
+	saved := concurrently(t, 16, func(i int) (bool, error) {
+		return w.Triggers.SaveTest(ctx, hook, newRequest(clock.Now().Add(time.Duration(i)*time.Second), `{}`), 3)
+	})
+	equal(t, "tests", saved, 1)
+	equal(t, "stored calls", len(must(w.Triggers.Requests(ctx, workspaceID, made.ID, "hook", clock.Now().Add(-time.Hour), paging.Request{Limit: 100}))(t).Items), 1)
+	equal(t, "afterwards", w.trigger(t, made, "hook").ListeningUntil, nil)
+	past := clock.Steady().Add(-time.Second)
+	hook.ListeningUntil = &past
+	returns(w.Triggers.Listen(ctx, hook, 1))(t, "until a moment ago", true)
+	returns(w.Triggers.SaveTest(ctx, hook, newRequest(clock.Now(), `{}`), 3))(t, "a late call", false)
+	if err := w.Triggers.StopListening(ctx, hook); err != nil {
+		t.Error(err)
+	}
+	equal(t, "once stopped", w.trigger(t, made, "hook").ListeningUntil, nil)
 	w.notified.take()
 }
 

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -29,6 +30,8 @@ type Call struct {
 	Body      []byte
 	// Upload is the payload of a body that has files, in place of Body.
 	Upload *Upload
+	// Verified is set once the call has proved where it comes from.
+	Verified bool
 }
 
 func (c Call) size() int {
@@ -42,22 +45,26 @@ func (c Call) size() int {
 const (
 	outcomeStarted   = "started"
 	outcomeDuplicate = "duplicate"
+	outcomeTest      = "test"
 )
 
-// Accepted is the result of a call that started a run, now or earlier.
+// Accepted is the result of a call that started a run, now or earlier, or that people were
+// listening for.
 type Accepted struct {
+	// Test means that the call was recorded as a test and started no run.
+	Test  bool
 	RunID string
 	// Duplicate means that an earlier call with the same key started the run.
 	Duplicate bool
 	started   run.Started
 }
 
-// Accept starts the run for a call. Calls with the same key start only one run. The
-// files of a call that starts no run are deleted.
+// Accept starts the run for a call that was verified. Calls with the same key start only one
+// run. The files of a call that starts no run are deleted.
 func (h *Hooks) Accept(ctx context.Context, hook Hook, call Call) (Accepted, error) {
 	accepted, err := h.accept(ctx, hook, call)
 	// After other errors the run may have been started all the same.
-	if _, known := fault.As(err); known && !fault.Is(err, fault.Unavailable) || accepted.Duplicate {
+	if _, known := fault.As(err); known && !fault.Is(err, fault.Unavailable) || accepted.Duplicate || accepted.Test {
 		h.Discard(ctx, call.Upload)
 	}
 	return accepted, err
@@ -66,11 +73,11 @@ func (h *Hooks) Accept(ctx context.Context, hook Hook, call Call) (Accepted, err
 func (h *Hooks) accept(ctx context.Context, hook Hook, call Call) (Accepted, error) {
 	firing, err := hook.firing(call)
 	if err != nil {
+		h.RecordRejection(hook, call, err)
 		return Accepted{}, err
 	}
 	if !hook.Active {
-		h.inbox.Record(hook.Trigger, call.record(firing, trigger.CodeNotActive, ""))
-		return Accepted{}, trigger.NothingHere()
+		return h.acceptTest(ctx, hook, call.record(firing, outcomeTest, ""))
 	}
 	started, err := h.runs.Fire(ctx, firing)
 	switch duplicate, is := errors.AsType[*run.DuplicateError](err); {
@@ -86,13 +93,52 @@ func (h *Hooks) accept(ctx context.Context, hook Hook, call Call) (Accepted, err
 	return Accepted{RunID: started.ID, started: started}, nil
 }
 
+// acceptTest records a call of a workflow that is not active: as the test that people are
+// listening for, or as rejected.
+func (h *Hooks) acceptTest(ctx context.Context, hook Hook, r trigger.Request) (Accepted, error) {
+	if hook.Listening() {
+		saved, err := h.inbox.SaveTest(ctx, hook.Trigger, r)
+		if err != nil || saved {
+			return Accepted{Test: saved}, err
+		}
+	}
+	r.Outcome, r.Reason = trigger.CodeNotActive, "the workflow is not active"
+	h.inbox.Record(hook.Trigger, r)
+	return Accepted{}, trigger.NothingHere()
+}
+
+// RecordRejection records why a call was rejected, for the people who build the workflow.
+// Of a call that was not verified nothing is recorded that its sender has chosen. A failure
+// of the service and a rate limit say nothing about the call, so they are not recorded.
+func (h *Hooks) RecordRejection(hook Hook, call Call, err error) {
+	f, ok := fault.As(err)
+	if !ok || f.Code.Status() >= http.StatusInternalServerError || f.Code.Status() == http.StatusTooManyRequests {
+		return
+	}
+	firing := run.Firing{Fire: run.Fire{At: clock.Now()}}
+	firing.Trigger.Headers, firing.Trigger.Query = json.RawMessage("{}"), json.RawMessage("{}")
+	if call.Verified {
+		if hook.readHead(call, &firing.Trigger) != nil {
+			return
+		}
+	}
+	r := call.record(firing, string(f.Code), "")
+	r.Reason = f.Message
+	if rejection, ok := errors.AsType[*signature.Rejection](err); ok {
+		r.Outcome, r.Reason = trigger.CodeSignatureRejected, rejection.Reason
+	}
+	h.inbox.Record(hook.Trigger, r)
+}
+
 // recordFailure records why a call did not start a run.
 func (h *Hooks) recordFailure(hook Hook, call Call, firing run.Firing, err error) error {
 	f, ok := fault.As(err)
 	if !ok {
 		return err
 	}
-	h.inbox.Record(hook.Trigger, call.record(firing, string(f.Code), ""))
+	r := call.record(firing, string(f.Code), "")
+	r.Reason = f.Message
+	h.inbox.Record(hook.Trigger, r)
 	h.inbox.Note(hook.Trigger, nil, &trigger.Note{At: clock.Now(), Code: string(f.Code), Message: f.Message})
 	return err
 }
@@ -107,10 +153,7 @@ func (h Hook) firing(call Call) (run.Firing, error) {
 	} else if f.Trigger.Payload, err = trigger.ParseBody(call.Header, call.Body); err != nil {
 		return f, err
 	}
-	if f.Trigger.Headers, err = strictjson.Encode(trigger.HeaderValues(call.Header, h.verificationHeaders()...)); err != nil {
-		return f, err
-	}
-	if f.Trigger.Query, err = strictjson.Encode(trigger.ParseQuery(call.Query)); err != nil {
+	if err := h.readHead(call, &f.Trigger); err != nil {
 		return f, err
 	}
 	// A call from a step of a run carries the depth of that run.
@@ -119,6 +162,15 @@ func (h Hook) firing(call Call) (run.Firing, error) {
 	}
 	f.Fire.Dedupe, err = h.dedupe(f.Trigger, now)
 	return f, err
+}
+
+// readHead sets the headers and the query of a call.
+func (h Hook) readHead(call Call, t *run.Trigger) (err error) {
+	if t.Headers, err = strictjson.Encode(trigger.HeaderValues(call.Header, h.verificationHeaders()...)); err != nil {
+		return err
+	}
+	t.Query, err = strictjson.Encode(trigger.ParseQuery(call.Query))
+	return err
 }
 
 // verificationHeaders returns the headers that carry the proof of a call.
@@ -158,7 +210,7 @@ func (h Hook) dedupe(t run.Trigger, now time.Time) (*run.Dedupe, error) {
 // deleted, and what refers to them becomes data.
 func (c Call) record(f run.Firing, outcome, runID string) trigger.Request {
 	r := trigger.Request{
-		ID: uid.At(uid.Request, f.Fire.At), At: f.Fire.At, Method: c.Method, Size: c.size(), Outcome: outcome, RunID: runID,
+		ID: uid.At(uid.Request, f.Fire.At), At: f.Fire.At, Method: c.Method, Size: c.size(), Outcome: outcome, RunID: runID, Verified: c.Verified,
 		Headers: f.Trigger.Headers, Query: f.Trigger.Query, Payload: f.Trigger.Payload,
 	}
 	if outcome == outcomeStarted {

@@ -49,6 +49,9 @@ type Hook struct {
 	config    *Config
 }
 
+// Known reports whether a caller may learn that the hook exists.
+func (h Hook) Known() bool { return h.Active || h.Listening() }
+
 // Actor returns the actor that the hook acts as.
 func (h Hook) Actor(requestID string) auth.Actor {
 	return auth.Actor{Workspace: h.Workspace, Type: audit.ActorSystem, RequestID: requestID}
@@ -156,7 +159,7 @@ func (v Verifier) explain(err error) error {
 		return err
 	}
 	v.hooks.inbox.Note(v.hook.Trigger, &trigger.Note{At: clock.Now(), Code: trigger.CodeSignatureRejected, Message: rejection.Reason}, nil)
-	return trigger.NotGenuine()
+	return trigger.NotGenuine().Because(rejection)
 }
 
 // rule returns the verification rule of a hook with its secrets decrypted, or nil

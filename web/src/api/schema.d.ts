@@ -361,6 +361,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workflows/{id}/triggers/{trigger_id}/listen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the workflow.
+                 * @example wf_01m7f8njhve3pt0yekqqme4qcm
+                 */
+                id: components["parameters"]["WorkflowId"];
+                /**
+                 * @description The id of the trigger in the definition.
+                 * @example nightly
+                 */
+                trigger_id: components["parameters"]["TriggerId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Listen for a test call
+         * @description Makes a trigger of type `webhook` accept one call, although the workflow is a draft or paused. The call is
+         *     verified like any other, listed under `/requests` with the outcome `test`, and starts no run. Listening ends
+         *     with that call, or after 5 minutes; another request extends it. A workspace can have 20 triggers that listen at
+         *     the same time. If the workflow is active there is nothing to listen for: calls start runs, and are listed.
+         */
+        post: operations["startListening"];
+        /**
+         * Stop listening for a test call
+         * @description Makes the trigger accept no test call any more. It does nothing if the trigger is not listening.
+         */
+        delete: operations["stopListening"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workflows/{id}/triggers/{trigger_id}/requests": {
         parameters: {
             query?: never;
@@ -381,9 +419,10 @@ export interface paths {
         };
         /**
          * List the latest calls to a webhook trigger
-         * @description Returns the calls that a trigger of type `webhook` received, newest first: at most 20, from the last 7 days. Use
-         *     them to build and test with real data. Only verified calls are stored, including calls that did not start a run
-         *     and calls to a workflow that is not active. Headers with credentials or signatures are omitted.
+         * @description Returns the calls that a trigger of type `webhook` received, newest first, from the last 7 days: at most 20 that
+         *     were verified and 20 that were not. Use them to build and test with real data. Calls that did not start a run
+         *     are listed with the reason, also calls to a workflow that is not active. Of a call that was not verified,
+         *     nothing is stored that its sender has chosen. Headers with credentials or signatures are omitted.
          */
         get: operations["listHookRequests"];
         put?: never;
@@ -951,7 +990,8 @@ export interface paths {
          *     response, whose body can be a file; any other output is sent as JSON with 200. A run that takes longer returns 202, and one that failed
          *     returns 500 `run_failed`.
          *
-         *     A hook whose workflow is not active responds like one that does not exist.
+         *     A hook whose workflow is not active responds like one that does not exist, unless somebody listens for a test
+         *     call: then one call is accepted with 202 and `test`, and starts no run.
          */
         post: operations["callHook"];
         delete?: never;
@@ -4338,7 +4378,8 @@ export interface components {
         } | null;
         /**
          * @description Sample outputs of steps, by step id, for testing the steps after them. They do not create a version and are used
-         *     only by step tests and draft runs.
+         *     only by step tests and draft runs. The pin of a trigger, by `@` and its id, keeps sample data for people who
+         *     build, `{"payload", "headers", "query"}`; a test or a draft run gets it only if the request has it.
          */
         Pins: {
             [key: string]: {
@@ -4684,6 +4725,8 @@ export interface components {
             version: number;
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
+            /** @description The present name of that person or API key. Null if there is none. */
+            created_by_name: string | null;
         };
         WorkflowVersionList: {
             data: components["schemas"]["WorkflowVersionListItem"][];
@@ -4765,6 +4808,11 @@ export interface components {
             /** @description The address of a `webhook` trigger. Null for other types, and for a key without `write`. */
             url: string | null;
             /**
+             * Format: date-time
+             * @description Until when the trigger accepts one call as a test. Null if it does not listen.
+             */
+            listening_until: string | null;
+            /**
              * @description Whether the service calls when there is something new. Null for triggers that no service calls and, unless
              *     people have to tell the service the URL, while the workflow is not active.
              */
@@ -4793,6 +4841,11 @@ export interface components {
             /** @description Whether an earlier call with the same `dedupe` key started the run. */
             duplicate: boolean;
         };
+        HookTested: {
+            /** @constant */
+            test: true;
+            message: string;
+        };
         /** @description A call to a webhook trigger. */
         HookRequest: {
             id: string;
@@ -4801,10 +4854,12 @@ export interface components {
             /** @description The size of the body, in bytes. */
             size: number;
             /**
-             * @description `started`, `duplicate`, or the code of the reason why nothing was started, such as `workflow_not_active`,
-             *     `concurrency_limit` or `run_queue_full`.
+             * @description `started`, `duplicate`, `test`, or the code of the reason why nothing was started, such as
+             *     `workflow_not_active`, `signature_refused`, `invalid_json` or `concurrency_limit`.
              */
             outcome: string;
+            /** @description Why the call started no run, as a sentence. Null if it started one or was a test. */
+            reason: string | null;
             run_id: string | null;
             /** @description The headers by lowercase name, without credentials and signatures. */
             headers: {
@@ -4813,7 +4868,7 @@ export interface components {
             query: {
                 [key: string]: unknown;
             };
-            /** @description The value of `trigger.payload`. Null if it is larger than 64 KiB. */
+            /** @description The value of `trigger.payload`. Null if it is larger than 64 KiB, or could not be read. */
             payload: {
                 [key: string]: unknown;
             } | null;
@@ -4947,6 +5002,19 @@ export interface components {
              */
             files?: {
                 [key: string]: string;
+            };
+            /**
+             * @description The trigger of the `definition` that the run pretends was fired: `trigger.type` and `trigger.id` are its
+             *     own, and `trigger.test` is set. Without it, the run is a manual start.
+             */
+            trigger_id?: string;
+            /** @description The value of `trigger.headers`, with a `trigger_id`. */
+            headers?: {
+                [key: string]: unknown;
+            };
+            /** @description The value of `trigger.query`, with a `trigger_id`. */
+            query?: {
+                [key: string]: unknown;
             };
             /** @description An unsaved definition. Missing members are taken from the saved definition. */
             definition?: components["schemas"]["WorkflowDefinition"];
@@ -6638,6 +6706,11 @@ export interface components {
             target_type: string;
             /** @description The id of the object that was acted on, the name of a secret or variable, or the id of the first workspace for the installation. */
             target_id: string;
+            /**
+             * @description The present name of the object, that of the workflow for a run, or what the entry recorded if the object was
+             *     deleted since. Null if neither is known.
+             */
+            target_name: string | null;
             /** @description More about the action. Never contains secrets. */
             details: {
                 [key: string]: unknown;
@@ -6650,6 +6723,8 @@ export interface components {
             type: string;
             /** @description The id of the API key or the user; `callback` for a callback link; null for the others. */
             id: string | null;
+            /** @description The present name of the API key or the user; null for the others. */
+            name: string | null;
         };
         AuditEntryList: {
             data: components["schemas"]["AuditEntry"][];
@@ -7870,6 +7945,20 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The workflow is active, or a request with the same idempotency key is still in progress. */
+        ListenRefused: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfterInProgress"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The workflow is paused, its concurrency limit is reached, the run would have more than ten ancestors, or a request with the same idempotency key is still in progress. */
         StartRefused: {
             headers: {
@@ -8152,6 +8241,20 @@ export interface components {
         };
         /** @description The request limit for this minute is reached. */
         RateLimited: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request limit for this minute is reached, or too many triggers of the workspace are listening. */
+        RateLimitedOrTooManyListeners: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -9121,12 +9224,14 @@ export interface operations {
                      *         {
                      *           "version": 2,
                      *           "created_at": "2026-11-15T09:38:27.410Z",
-                     *           "created_by": "key_01m6b1yq01e4ma4jz41b93y214"
+                     *           "created_by": "key_01m6b1yq01e4ma4jz41b93y214",
+                     *           "created_by_name": "Deployment"
                      *         },
                      *         {
                      *           "version": 1,
                      *           "created_at": "2026-11-15T09:30:00.123Z",
-                     *           "created_by": "cli"
+                     *           "created_by": "cli",
+                     *           "created_by_name": null
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -9517,6 +9622,7 @@ export interface operations {
                      *             "message": "The concurrency limit of 1 is reached."
                      *           },
                      *           "url": null,
+                     *           "listening_until": null,
                      *           "subscription": null
                      *         }
                      *       ],
@@ -9584,6 +9690,7 @@ export interface operations {
                      *       "last_error": null,
                      *       "not_fired": null,
                      *       "url": "https://flows.example.com/hooks/6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn",
+                     *       "listening_until": null,
                      *       "subscription": null
                      *     }
                      */
@@ -9598,6 +9705,119 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    startListening: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of the workflow.
+                 * @example wf_01m7f8njhve3pt0yekqqme4qcm
+                 */
+                id: components["parameters"]["WorkflowId"];
+                /**
+                 * @description The id of the trigger in the definition.
+                 * @example nightly
+                 */
+                trigger_id: components["parameters"]["TriggerId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The trigger. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "orders",
+                     *       "type": "webhook",
+                     *       "active": false,
+                     *       "next_run_at": null,
+                     *       "last_fired_at": null,
+                     *       "last_run_id": null,
+                     *       "last_error": null,
+                     *       "not_fired": null,
+                     *       "url": "https://flows.example.com/hooks/6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn",
+                     *       "listening_until": "2026-11-15T09:35:43.992Z",
+                     *       "subscription": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TriggerState"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TriggerNotFound"];
+            409: components["responses"]["ListenRefused"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimitedOrTooManyListeners"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    stopListening: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the workflow.
+                 * @example wf_01m7f8njhve3pt0yekqqme4qcm
+                 */
+                id: components["parameters"]["WorkflowId"];
+                /**
+                 * @description The id of the trigger in the definition.
+                 * @example nightly
+                 */
+                trigger_id: components["parameters"]["TriggerId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The trigger does not listen. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TriggerNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
@@ -9651,6 +9871,7 @@ export interface operations {
                      *           "method": "POST",
                      *           "size": 8,
                      *           "outcome": "started",
+                     *           "reason": null,
                      *           "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
                      *           "headers": {
                      *             "content-type": "application/json",
@@ -10897,7 +11118,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description The run was started. */
+            /** @description The run was started, or the call was received as a test. */
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10907,13 +11128,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
-                     *       "duplicate": false
-                     *     }
-                     */
-                    "application/json": components["schemas"]["HookTaken"];
+                    "application/json": components["schemas"]["HookTaken"] | components["schemas"]["HookTested"];
                 };
             };
             400: components["responses"]["InvalidBody"];
@@ -17541,7 +17756,7 @@ export interface operations {
                      *             "map",
                      *             "transform",
                      *             "format",
-                     *             "merge data",
+                     *             "merge",
                      *             "combine",
                      *             "filter a list"
                      *           ],
@@ -17635,7 +17850,7 @@ export interface operations {
                      *         "map",
                      *         "transform",
                      *         "format",
-                     *         "merge data",
+                     *         "merge",
                      *         "combine",
                      *         "filter a list"
                      *       ],
@@ -19116,11 +19331,13 @@ export interface operations {
                      *           "at": "2026-11-15T10:40:12.010Z",
                      *           "actor": {
                      *             "type": "api_key",
-                     *             "id": "key_01m6b1yq01e4ma4jz41b93y214"
+                     *             "id": "key_01m6b1yq01e4ma4jz41b93y214",
+                     *             "name": "Deployment"
                      *           },
                      *           "action": "api_key.created",
                      *           "target_type": "api_key",
                      *           "target_id": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *           "target_name": "Nightly import",
                      *           "details": {
                      *             "name": "Nightly import",
                      *             "scopes": [

@@ -10,6 +10,7 @@ import { toast } from "@/ui/toast";
 import { useActions } from "./data/queries";
 import { Workbench } from "./frame/workbench";
 import { inputsOf } from "./picker/actions";
+import { showRun } from "./replay/store";
 import { Editor, EditorContext, useEditor } from "./state";
 import { server, type Tagged } from "./state/server";
 
@@ -48,12 +49,13 @@ function Waiting() {
 
 function Document({ loaded }: { loaded: Tagged }) {
 	const mayWrite = useMay("write");
-	const [filters, setFilters] = useFilters<"view" | "step">();
+	const [filters, setFilters] = useFilters<"view" | "step" | "run">();
 	const [editor] = useState(() => {
 		const made = new Editor(loaded, { mayWrite, onRejected: (sentence) => toast.error(new Error(sentence)) });
 		if (filters.view === "outline" || filters.view === "yaml") made.show(filters.view);
 		else if (matchMedia("(max-width: 639px)").matches) made.show("outline");
 		if (filters.step && made.has(filters.step)) made.select([filters.step]);
+		if (filters.run) showRun(made, filters.run);
 		return made;
 	});
 	useEffect(() => editor.checking.start(), [editor]);

@@ -3,14 +3,17 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, got } from "@/api/client";
 import { useMay } from "@/api/session";
+import { CancelRun } from "@/shared/run/cancel";
 import { useShortcut } from "@/shell/keys";
 import { Button, IconButton } from "@/ui/button";
 import { ConfirmDialog } from "@/ui/dialog";
-import { CodeIcon, MoreIcon, PlayIcon, RetryIcon, StopIcon } from "@/ui/icons";
+import { CodeIcon, MoreIcon, PlayIcon, RetryIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
 import { Menu, MenuItem } from "@/ui/menu";
 import { toast } from "@/ui/toast";
 import { againOf } from "./model/again";
 import { startAsCurl } from "./model/curl";
+import { parsePath } from "./model/path";
 import type { Head } from "./model/record";
 import { type RetryChoice, retryChoices } from "./model/retry";
 
@@ -68,7 +71,6 @@ function useRunActions(head: Head) {
 
 export function RunActions({ head, current }: { head: Head; current: number | undefined }) {
 	const may = useMay("execute");
-	const [confirming, setConfirming] = useState(false);
 	const [asking, setAsking] = useState(false);
 	const { retry, again, curl } = useRunActions(head);
 	const running = head.status === "running";
@@ -77,11 +79,7 @@ export function RunActions({ head, current }: { head: Head; current: number | un
 	useShortcut("R", first?.label ?? "Retry", () => first && !retry.isPending && setAsking(true), "Run");
 	return (
 		<div className="flex flex-wrap items-center gap-2">
-			{may && running && (
-				<Button icon={StopIcon} onClick={() => setConfirming(true)}>
-					Cancel run
-				</Button>
-			)}
+			{running && <CancelRun run={head.id} />}
 			{choices.map((choice) => (
 				<Button
 					key={choice.version}
@@ -99,6 +97,7 @@ export function RunActions({ head, current }: { head: Head; current: number | un
 					Run again
 				</Button>
 			)}
+			<EditLink head={head} />
 			<Menu trigger={<IconButton icon={MoreIcon} label="More actions" />}>
 				<MenuItem icon={CodeIcon} onSelect={() => curl.mutate()}>
 					Copy as cURL
@@ -115,16 +114,25 @@ export function RunActions({ head, current }: { head: Head; current: number | un
 					Steps that succeeded keep their results. The others run again, with real effects.
 				</ConfirmDialog>
 			)}
-			<ConfirmDialog
-				open={confirming}
-				onOpenChange={setConfirming}
-				title="Cancel this run?"
-				verb="Cancel run"
-				danger
-				onConfirm={() => got(api.POST("/v1/runs/{id}/cancel", { params: { path: { id: head.id } } }))}
-			>
-				It stops immediately. Steps that have finished are not undone.
-			</ConfirmDialog>
 		</div>
+	);
+}
+
+/** EditLink opens the builder on the step that failed, with the data of the run. */
+function EditLink({ head }: { head: Head }) {
+	const failed = head.error?.step_id;
+	const search = { run: head.id, ...(failed && { step: parsePath(failed).id }) };
+	return (
+		<Button asChild>
+			<Link
+				plain
+				to="/workflows/$id"
+				params={{ id: head.workflow_id }}
+				search={search as never}
+				className="hover:no-underline"
+			>
+				Edit
+			</Link>
+		</Button>
 	);
 }

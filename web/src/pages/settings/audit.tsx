@@ -3,6 +3,7 @@ import { usePages } from "@/api/query";
 import { listAuditEntriesActionValues } from "@/api/values";
 import { useFilters } from "@/shell/filters";
 import { Badge } from "@/ui/badge";
+import { cx } from "@/ui/class";
 import { NativeSelect, TextInput } from "@/ui/field";
 import { LogIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
@@ -36,7 +37,7 @@ export default function Audit() {
 						onChange={(event) => setFilters({ action: event.target.value })}
 						options={[
 							{ value: "", label: "Any action" },
-							...actionOptions(action).map((value) => ({ value, label: value })),
+							...actionOptions(action).map((value) => ({ value, label: actionLabel(value) })),
 						]}
 					/>
 					<TextInput
@@ -75,15 +76,26 @@ function Entries({ entries }: { entries: Entry[] }) {
 			rows={entries}
 			rowKey={(entry) => entry.id}
 			columns={[
-				{ key: "action", header: "Action", cell: (entry) => <span className="font-medium">{entry.action}</span> },
+				{
+					key: "action",
+					header: "Action",
+					cell: (entry) => (
+						<span className="font-medium" title={entry.action}>
+							{actionLabel(entry.action)}
+						</span>
+					),
+				},
 				{
 					key: "target",
 					header: "Target",
 					className: "max-w-0 w-1/3",
 					cell: (entry) => (
-						<div className="truncate font-mono text-12" title={entry.target_id}>
-							<Target entry={entry} />
-						</div>
+						<>
+							<div className="truncate" title={entry.target_id}>
+								<Target entry={entry} />
+							</div>
+							<p className="truncate text-12 text-muted sm:hidden">by {actorName(entry)}</p>
+						</>
 					),
 				},
 				{ key: "actor", header: "By", wide: true, cell: (entry) => <Actor entry={entry} /> },
@@ -104,33 +116,25 @@ function Entries({ entries }: { entries: Entry[] }) {
 	);
 }
 
+/** The pages of objects, by the type of the target. */
+const pages = {
+	workflow: "/workflows/$id",
+	run: "/runs/$id",
+	webhook: "/webhooks/$id",
+	table: "/tables/$id",
+} as const;
+
+/** The object of an entry by its name, with its id where it has none. */
 function Target({ entry }: { entry: Entry }) {
-	if (entry.action.endsWith(".deleted")) return entry.target_id;
-	if (entry.target_type === "workflow")
-		return (
-			<Link to="/workflows/$id" params={{ id: entry.target_id }}>
-				{entry.target_id}
-			</Link>
-		);
-	if (entry.target_type === "run")
-		return (
-			<Link to="/runs/$id" params={{ id: entry.target_id }}>
-				{entry.target_id}
-			</Link>
-		);
-	if (entry.target_type === "webhook")
-		return (
-			<Link to="/webhooks/$id" params={{ id: entry.target_id }}>
-				{entry.target_id}
-			</Link>
-		);
-	if (entry.target_type === "table")
-		return (
-			<Link to="/tables/$id" params={{ id: entry.target_id }}>
-				{entry.target_id}
-			</Link>
-		);
-	return entry.target_id;
+	const { target_type, target_id, target_name } = entry;
+	const name = target_type === "run" && target_name ? `Run of ${target_name}` : (target_name ?? target_id);
+	const to = pages[target_type as keyof typeof pages];
+	if (!to || entry.action.endsWith(".deleted")) return name;
+	return (
+		<Link to={to} params={{ id: target_id }}>
+			{name}
+		</Link>
+	);
 }
 
 const actorTypes: Record<string, string> = {
@@ -142,20 +146,43 @@ const actorTypes: Record<string, string> = {
 };
 
 function Actor({ entry }: { entry: Entry }) {
+	const { type, id, name } = entry.actor;
 	return (
-		<span className="flex items-center gap-2">
-			<Badge>{actorTypes[entry.actor.type] ?? entry.actor.type}</Badge>
-			{entry.actor.id && (
-				<span className="max-w-40 truncate font-mono text-12 text-muted" title={entry.actor.id}>
-					{entry.actor.id}
+		<span className="flex min-w-0 items-center gap-2">
+			<Badge>{actorTypes[type] ?? type}</Badge>
+			{id && (
+				<span className={cx("max-w-40 truncate", !name && "font-mono text-12 text-muted")} title={id}>
+					{name ?? id}
 				</span>
 			)}
 		</span>
 	);
 }
 
-function detailsText(entry: Entry): string {
-	return Object.entries(entry.details)
-		.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+function actorName({ actor: { type, id, name } }: Entry): string {
+	return name ?? id ?? actorTypes[type] ?? type;
+}
+
+/** The names that the other columns show. */
+const shownElsewhere = new Set(["name", "url", "email"]);
+
+function detailsText({ details, target_name }: Entry): string {
+	return Object.entries(details)
+		.filter(([name, value]) => !shownElsewhere.has(name) || value !== target_name)
+		.map(([name, value]) => `${words(name)}: ${valueText(value)}`)
 		.join(", ");
 }
+
+function valueText(value: unknown): string {
+	if (typeof value === "string") return value;
+	if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value.join(" and ");
+	return JSON.stringify(value);
+}
+
+/** actionLabel turns workflow.restored into “Workflow restored”. */
+export function actionLabel(action: string): string {
+	const label = words(action.replace(".", " ")).replace(/^api /, "API ");
+	return label.charAt(0).toUpperCase() + label.slice(1);
+}
+
+const words = (name: string) => name.replaceAll("_", " ");

@@ -14,13 +14,12 @@ import {
 	walk,
 } from "@/shared/workflow/model";
 import type { Known } from "../inspector/expression/missing";
-
-/** Where a value comes from. */
-export type Origin = "run" | "pinned" | "schema" | "none";
+import type { Origin, RunTrigger } from "./origin";
+import { type Sample, sampleInUse } from "./sample";
 
 export interface RunData {
 	readonly id: string;
-	readonly trigger: { readonly payload: Json; readonly headers: Json; readonly query: Json };
+	readonly trigger: RunTrigger;
 	readonly steps: Parameters<typeof overlay>[0];
 }
 
@@ -30,6 +29,8 @@ export interface Gathered {
 	/** By `trigger` and `steps.<id>`. */
 	readonly origins: Readonly<Record<string, Origin>>;
 	readonly run: RunData | null;
+	/** The data of the trigger, if it is not that of the run. */
+	readonly sample: Sample | null;
 	/** The rounds of the run that represent their loops. */
 	readonly drawn: Overlay;
 }
@@ -37,6 +38,8 @@ export interface Gathered {
 export interface Parts {
 	readonly doc: Doc;
 	readonly run: RunData | null;
+	/** What was chosen as the data of the trigger. */
+	readonly sample?: Sample;
 	/** The output schema of an action. */
 	readonly outputOf: (uses: string) => JsonObject | undefined;
 	readonly chosen?: Readonly<Record<string, number>>;
@@ -47,11 +50,12 @@ export interface Parts {
 const ended = new Set(["succeeded", "failed", "skipped", "cancelled"]);
 
 /** Combines data from runs, pins and schemas. A pin takes precedence over a run, as in step tests. */
-export function gather({ doc, run, outputOf, chosen = {}, vars, secrets }: Parts): Gathered {
+export function gather({ doc, run, sample, outputOf, chosen = {}, vars, secrets }: Parts): Gathered {
+	const used = sampleInUse(sample, doc, run);
 	const drawn = overlay(run?.steps ?? [], chosen);
 	const outputs: Record<string, Json> = {};
 	const schemas: Record<string, JsonObject> = {};
-	const origins: Record<string, Origin> = { trigger: run ? "run" : "none" };
+	const origins: Record<string, Origin> = { trigger: used?.origin ?? "none" };
 	const answerable: string[] = [];
 	for (const { step } of walk(doc.steps)) {
 		const ran = drawn.nodes.get(step.id);
@@ -65,14 +69,18 @@ export function gather({ doc, run, outputOf, chosen = {}, vars, secrets }: Parts
 			pinned !== undefined ? "pinned" : outputs[step.id] !== undefined ? "run" : schemas[step.id] ? "schema" : "none";
 	}
 	const data: Data = {
-		...(run && { trigger: run.trigger }),
+		...(used && { trigger: triggerData(used.sample) }),
 		outputs,
 		schemas,
 		approvals: answerable,
 		...(vars && { vars }),
 		...(secrets && { secrets }),
 	};
-	return { data, origins, run, drawn };
+	return { data, origins, run, sample: used && used.origin !== "run" ? used.sample : null, drawn };
+}
+
+function triggerData({ payload, headers, query }: Sample) {
+	return { payload, headers: headers ?? null, query: query ?? null };
 }
 
 const blockOutput: JsonObject = { type: "object", properties: { items: { type: "array" } } };
@@ -109,7 +117,7 @@ export function knownFor(gathered: Gathered, doc: Doc, node: string | null): Kno
 	);
 	const failed = known.filter((id) => origins[`steps.${id}`] === "run" && drawn.nodes.get(id)?.status !== "succeeded");
 	return {
-		trigger: gathered.run !== null,
+		trigger: origins.trigger !== "none",
 		steps: new Set(known),
 		failed: new Set(failed),
 		item: trigger ? false : !inLoop || pathFor(gathered, doc, node ?? "") !== undefined,

@@ -84,20 +84,21 @@ export function useTriggerStates(workflow: string) {
 		queryKey: ["workflows", workflow, "triggers"],
 		queryFn: ({ signal }) =>
 			got(api.GET("/v1/workflows/{id}/triggers", { params: { path: { id: workflow } }, signal })),
-		refetchInterval: ({ state }) => (state.data?.data.some(isPending) ? pendingEvery : false),
+		refetchInterval: ({ state }) => (state.data?.data.some(changesSoon) ? pendingEvery : false),
 	}).data?.data;
 }
 
-/** How often to look whether a service was told where to call, which no event announces. */
+/** How often to look whether a service was told where to call, or a test call came, which no event announces. */
 const pendingEvery = 2_000;
 
-const isPending = ({ subscription }: components["schemas"]["TriggerState"]) => subscription?.status === "pending";
+const changesSoon = ({ subscription, listening_until }: components["schemas"]["TriggerState"]) =>
+	subscription?.status === "pending" || listening_until !== null;
 
 /** How often to poll for requests that started no run, because no event announces them. */
-const callsEvery = 4_000;
+export const callsEvery = 4_000;
 
-/** useHookRequests returns the latest requests of a webhook trigger. With `live` new ones appear automatically. */
-export function useHookRequests(workflow: string, trigger: string | null, live = false) {
+/** useHookRequests returns the latest requests of a webhook trigger. With `every` it polls for new ones. */
+export function useHookRequests(workflow: string, trigger: string | null, every?: number) {
 	useLiveQueries("run.started", ["workflows", workflow, "requests"]);
 	return useQuery({
 		queryKey: ["workflows", workflow, "requests", trigger],
@@ -107,7 +108,7 @@ export function useHookRequests(workflow: string, trigger: string | null, live =
 		},
 		enabled: trigger !== null,
 		retry: false,
-		refetchInterval: live && callsEvery,
+		refetchInterval: every ?? false,
 	}).data?.data;
 }
 

@@ -24,7 +24,11 @@ export function RunSelect({ label, hidden = false }: RunSelectProps) {
 			aria-label={label}
 			className={hidden ? "w-52" : undefined}
 			value={chosen ?? ""}
-			onChange={(event) => replay.draw(event.target.value || null)}
+			onChange={(event) => {
+				replay.draw(event.target.value || null);
+				// A run is used with its own data.
+				replay.set({ sample: undefined });
+			}}
 			options={[
 				...(chosen === null ? [{ value: "", label: hidden ? "Choose a run…" : "No run" }] : []),
 				...runs.map((run) => ({ value: run.id, label: `${startLabel(run.started_at)} · ${run.status}` })),

@@ -4,11 +4,12 @@ import { useEditor, useSelected } from "@/pages/builder/state";
 import { type Doc, find, isBlock, type Step, title } from "@/shared/workflow/model";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
-import { ErrorNote } from "@/ui/states";
 import { useReplay } from "../replay/replay";
 import { type StepTest, useReplayState } from "../replay/store";
-import type { Gathered, Origin } from "./gather";
+import { DefinitionError } from "./definition-error";
+import type { Gathered } from "./gather";
 import { BeakerIcon } from "./icons";
+import type { Origin } from "./origin";
 import { PinControls } from "./pin";
 import { usedBy } from "./refs";
 import { ResultView } from "./result";
@@ -74,7 +75,7 @@ function Outcome({ test }: { test: StepTest | undefined }) {
 	if (test.state === "failed" || !test.result) {
 		return (
 			<div className="p-4">
-				<ErrorNote error={test.error} />
+				<DefinitionError error={test.error} />
 			</div>
 		);
 	}

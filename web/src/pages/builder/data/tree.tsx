@@ -5,10 +5,11 @@ import { Badge } from "@/ui/badge";
 import { cx } from "@/ui/class";
 import { ChevronDownIcon, ChevronRightIcon } from "@/ui/icons";
 import { useExpressions } from "../inspector/expression/context";
-import type { Origin } from "./gather";
+import type { Origin } from "./origin";
 import { member, pathType } from "./path";
 
 export const originWords: Readonly<Record<Origin, string>> = {
+	sample: "sample",
 	run: "last run",
 	pinned: "pinned",
 	schema: "schema",

@@ -14,7 +14,7 @@ export function useDataRun(): string | null {
 /** useData returns the values known for the expressions of the open document. */
 export function useData(): Gathered {
 	const doc = useDocument();
-	const [{ rounds: chosen }] = useReplayState();
+	const [{ rounds: chosen, sample }] = useReplayState();
 	const actions = useActions();
 	const { vars, secrets } = useNames();
 	const run = useRun(useDataRun()).data;
@@ -25,9 +25,10 @@ export function useData(): Gathered {
 				run: (run as RunData | undefined) ?? null,
 				outputOf: (uses) => outputOf(actions, uses),
 				chosen,
+				...(sample && { sample }),
 				...(vars && { vars }),
 				...(secrets && { secrets }),
 			}),
-		[doc, run, actions, chosen, vars, secrets],
+		[doc, run, sample, actions, chosen, vars, secrets],
 	);
 }

@@ -2,6 +2,7 @@ import { api, got, type Schema } from "@/api/client";
 import { type FileMember, startWith } from "@/shared/files/attachment";
 import type { Doc, Json } from "@/shared/workflow/model";
 import type { Answer, Question } from "../inspector/expression/preview";
+import type { Sample } from "./sample";
 
 // The API calls that test an unsaved document.
 
@@ -21,22 +22,34 @@ export interface EvaluateData {
 	/** The path of the step in the run. */
 	readonly path?: string;
 	readonly pinned: Readonly<Record<string, Json>>;
+	/** The data of the trigger, in place of that of the run. */
+	readonly sample: Sample | null;
 }
 
 /** evaluate returns the values of expressions, in order. */
 export async function evaluate(
 	questions: readonly Question[],
-	{ run, path, pinned }: EvaluateData,
+	{ run, path, pinned, sample }: EvaluateData,
 	signal: AbortSignal,
 ): Promise<readonly Answer[]> {
-	const steps = Object.entries(pinned).map(([id, output]) => [id, { output, status: "succeeded" }]);
+	const steps = Object.entries(pinned)
+		.filter(([id]) => !id.startsWith("@"))
+		.map(([id, output]) => [id, { output, status: "succeeded" }]);
+	const context = {
+		...(steps.length > 0 && { steps: Object.fromEntries(steps) }),
+		...(sample && { trigger: triggerOf(sample) }),
+	};
 	const body: Schema["ExpressionEvaluate"] = {
 		expressions: [...questions],
 		...(run && { run_id: run, ...(path && { step_id: path }) }),
-		...(steps.length > 0 && { context: { steps: Object.fromEntries(steps) } }),
+		...(Object.keys(context).length > 0 && { context }),
 	};
 	const answer = await got(api.POST("/v1/expressions/evaluate", { body, signal }));
 	return (answer as Schema["EvaluationList"]).results as readonly Answer[];
+}
+
+function triggerOf({ payload, headers, query }: Sample) {
+	return { payload, ...(headers && { headers }), ...(query && { query }) } as never;
 }
 
 export type Tested = Schema["StepTested"];
@@ -47,9 +60,10 @@ export function testStep(
 	path: string,
 	draft: ReturnType<typeof draftBody>,
 	run: string | null,
+	sample: Sample | null,
 ): Promise<Tested> {
 	const params = { path: { id: workflow, step_id: path } };
-	const body = { ...draft, ...(run && { run_id: run }) };
+	const body = { ...draft, ...(run && { run_id: run }), ...(sample && { context: { trigger: triggerOf(sample) } }) };
 	return got(api.POST("/v1/workflows/{id}/steps/{step_id}/test", { params, body }));
 }
 
@@ -57,11 +71,12 @@ export function testStep(
 export async function runDraft(
 	workflow: string,
 	draft: ReturnType<typeof draftBody>,
-	payload: Json,
+	{ payload, headers = {}, query = {}, trigger }: Sample,
 	attached: readonly FileMember[],
 	kept: readonly FileMember[],
 ): Promise<Schema["Run"]> {
 	const params = { path: { workflow_id: workflow } };
-	const body = { ...draft, ...startWith(payload as Record<string, never>, attached, kept) };
+	const fired = trigger === undefined ? {} : { trigger_id: trigger, headers: headers as never, query: query as never };
+	const body = { ...draft, ...startWith(payload as Record<string, never>, attached, kept), ...fired };
 	return got(api.POST("/v1/workflows/{workflow_id}/runs", { params, body }));
 }

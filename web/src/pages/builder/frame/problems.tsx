@@ -1,4 +1,6 @@
 import { nameOf } from "@/pages/builder/command/edit";
+import { useTitles } from "@/pages/builder/data/definition-error";
+import { fieldSentence, fieldTitle } from "@/pages/builder/data/problem-words";
 import { useDocument, useEditor, useEditorState, useProblems, useWarnings } from "@/pages/builder/state";
 import type { Problem } from "@/shared/workflow/model";
 import { cx } from "@/ui/class";
@@ -56,12 +58,12 @@ function One({ problem, warning = false }: { problem: Problem; warning?: boolean
 	const editor = useEditor();
 	const doc = useDocument();
 	const where = problem.node === undefined ? "Workflow" : nameOf(doc, problem.node);
-	const field = problem.pointer.replace(/^(?:\/(?:steps|triggers)\/\d+)+\/?/, "").replaceAll("/", " › ");
+	const title = fieldTitle(doc, useTitles(), problem.pointer);
 	return (
 		<Row
 			where={where}
-			field={field}
-			message={problem.message}
+			field=""
+			message={fieldSentence(title, problem.message)}
 			hint={problem.hint}
 			warning={warning}
 			onClick={() => editor.revealProblem(problem)}

@@ -51,13 +51,14 @@ function usePreviews(gathered: Gathered, node: string | null): Previews {
 	const known = useMemo(() => knownFor(gathered, doc, node), [gathered, doc, node]);
 	const path = node === null || node.startsWith("@") ? undefined : pathFor(gathered, doc, node);
 	const run = gathered.run?.id;
+	const { sample } = gathered;
 	const ask = useMemo(
 		(): Evaluate => (questions, signal) =>
-			evaluate(questions, { ...(run && { run }), ...(path && { path }), pinned: doc.pinned }, signal),
-		[run, path, doc.pinned],
+			evaluate(questions, { ...(run && { run }), ...(path && { path }), pinned: doc.pinned, sample }, signal),
+		[run, path, doc.pinned, sample],
 	);
 	const [previews] = useState(() => new Previews(ask, known));
-	const data = JSON.stringify([run, path, known.trigger, known.item, [...known.steps]]);
+	const data = JSON.stringify([run, path, sample, known.trigger, known.item, [...known.steps]]);
 	// biome-ignore lint/correctness/useExhaustiveDependencies: editing the document does not change the data
 	useEffect(() => previews.use(ask, known), [previews, ask, data]);
 	useEffect(() => () => previews.stop(), [previews]);

@@ -5,14 +5,17 @@ import { type FileMember, keptFiles, type Started } from "@/shared/files/attachm
 import { find, isObject, type Json, pin, title, unpin } from "@/shared/workflow/model";
 import { gather, pathFor, type RunData } from "../data/gather";
 import { useRun } from "../data/queries";
+import { needsSample, type Sample, sampleInUse } from "../data/sample";
 import { useDataRun } from "../data/use-data";
 import { draftBody, runDraft, testStep } from "../data/wire";
 import { useFollowedRun } from "./follower";
 import { type Replay, useReplayState } from "./store";
 
 export interface Replaying {
-	/** Runs the whole draft with the selected payload, or with that of the last run. */
+	/** Runs the whole draft with the sample in use, or asks for one if the run needs it. */
 	run(): void;
+	/** Runs the whole draft with the sample that the panel shows. */
+	runWith(sample: Sample): void;
 	testStep(id: string): void;
 	/** Pins the last output of a step, from its test or the shown run; unpins a pinned one. */
 	pinStep(id: string): void;
@@ -30,19 +33,32 @@ export function useReplay(): Replaying {
 	return useMemo(() => {
 		// Evaluated on demand, so that typing does not re-render this.
 		const now = () =>
-			gather({ doc: editor.doc, run: read ?? null, outputOf: () => undefined, chosen: replay.get().rounds });
+			gather({
+				doc: editor.doc,
+				run: read ?? null,
+				...sampleOf(replay),
+				outputOf: () => undefined,
+				chosen: replay.get().rounds,
+			});
+		const runWith = (sample: Sample) => {
+			const kept = keptFiles(sample.payload, read?.trigger as Started | undefined);
+			void startDraft(editor, replay, sample, kept).then((started) => {
+				if (started) void client.invalidateQueries({ queryKey: ["runs", "recent"] });
+			});
+		};
 		return {
 			running,
+			runWith,
 			run: () => {
-				const payload = replay.get().payload ?? read?.trigger.payload ?? {};
-				const kept = keptFiles(payload as Record<string, unknown>, read?.trigger as Started | undefined);
-				void startDraft(editor, replay, payload, kept).then((started) => {
-					if (started) void client.invalidateQueries({ queryKey: ["runs", "recent"] });
-				});
+				const used = sampleInUse(replay.get().sample, editor.doc, read)?.sample;
+				if (used || !needsSample(editor.doc)) return runWith(used ?? { payload: {} });
+				replay.set({ tab: "run", asking: true });
+				editor.test(true);
+				editor.announce("Choose what the run starts with.");
 			},
 			testStep: (id) => {
 				const path = pathFor(now(), editor.doc, id) ?? id;
-				void startTest(editor, replay, id, path, read?.id ?? null);
+				void startTest(editor, replay, id, path, read?.id ?? null, now().sample);
 			},
 			pinStep: (id) => togglePin(editor, id, lastOutput(replay, id) ?? now().data.outputs?.[id]),
 		};
@@ -53,15 +69,15 @@ export function useReplay(): Replaying {
 export async function startDraft(
 	editor: Editor,
 	replay: Replay,
-	payload: Json,
+	sample: Sample,
 	kept: readonly FileMember[] = [],
 ): Promise<boolean> {
 	if (replay.get().starting) return false;
 	editor.test(true);
-	replay.set({ starting: true, startError: null, tab: "run" });
+	replay.set({ starting: true, asking: false, startError: null, tab: "run" });
 	try {
 		const draft = draftBody(editor.doc, editor.get().stored.doc.pinned);
-		const run = await runDraft(editor.id, draft, payload, replay.get().attached, kept);
+		const run = await runDraft(editor.id, draft, sample, replay.get().attached, kept);
 		replay.draw(run.id);
 		editor.announce("The draft is running.");
 		return true;
@@ -80,6 +96,7 @@ export async function startTest(
 	id: string,
 	path: string,
 	run: string | null,
+	sample: Sample | null,
 ): Promise<void> {
 	const step = find(editor.doc.steps, id)?.step;
 	if (!step || replay.get().tests[id]?.state === "running") return;
@@ -89,12 +106,17 @@ export async function startTest(
 	replay.set({ tab: "test" });
 	replay.setTest(id, { state: "running", at });
 	try {
-		const result = await testStep(editor.id, path, draftBody(editor.doc, editor.get().stored.doc.pinned), run);
+		const result = await testStep(editor.id, path, draftBody(editor.doc, editor.get().stored.doc.pinned), run, sample);
 		replay.setTest(id, { state: "done", result, at });
 		editor.announce(`${title(step)}: ${result.status}.`);
 	} catch (error) {
 		replay.setTest(id, { state: "failed", error, at });
 	}
+}
+
+function sampleOf(replay: Replay): { sample?: Sample } {
+	const { sample } = replay.get();
+	return sample ? { sample } : {};
 }
 
 function lastOutput(replay: Replay, id: string): Json | undefined {

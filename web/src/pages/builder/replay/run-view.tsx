@@ -3,33 +3,42 @@ import { useDocument, useEditor, useSelected } from "@/pages/builder/state";
 import { executionOutcome } from "@/shared/run/outcome";
 import { find, title } from "@/shared/workflow/model";
 import { Badge } from "@/ui/badge";
-import { Button, IconButton } from "@/ui/button";
-import { CloseIcon, PlayIcon } from "@/ui/icons";
-import { Link } from "@/ui/link";
-import { ErrorNote } from "@/ui/states";
-import { StatusBadge } from "@/ui/status";
-import { PayloadEditor } from "../data/payload";
+import { Button } from "@/ui/button";
+import { PlayIcon } from "@/ui/icons";
+import { DefinitionError } from "../data/definition-error";
+import { PayloadEditor, useNextSample } from "../data/payload";
 import { ResultView } from "../data/result";
 import { RunSelect } from "../data/run-select";
 import { useDrawn, useFollowedRun } from "./follower";
 import { useReplay } from "./replay";
 import { Rounds } from "./rounds";
+import { RunStrip } from "./run-strip";
 import { useReplayState } from "./store";
 import type { DrawnStep } from "./stream-state";
 
 /** RunView starts draft runs, and shows what the selected step did in the current run. */
 export function RunView() {
-	const { run, running } = useReplay();
-	const [{ startError }] = useReplayState();
+	const { runWith, running } = useReplay();
+	const [{ startError, asking }] = useReplayState();
+	const sample = useNextSample();
 	const mayRun = useMay("execute");
 	const mayWrite = useMay("write");
 	return (
 		<div className="h-full min-h-0 max-md:overflow-y-auto md:grid md:grid-cols-[20rem_1fr]">
 			<div className="flex min-h-0 flex-col gap-3 p-4 max-md:border-b md:overflow-y-auto md:border-r">
-				<Button kind="primary" icon={PlayIcon} busy={running} disabled={!mayRun || !mayWrite} onClick={run}>
+				{asking && (
+					<p className="text-12">Nothing has started this workflow yet. Choose or enter what it starts with.</p>
+				)}
+				<Button
+					kind="primary"
+					icon={PlayIcon}
+					busy={running}
+					disabled={!mayRun || !mayWrite}
+					onClick={() => runWith(sample)}
+				>
 					Run the draft
 				</Button>
-				{startError ? <ErrorNote error={startError} /> : null}
+				{startError ? <DefinitionError error={startError} /> : null}
 				<PayloadEditor />
 			</div>
 			<DrawnRun />
@@ -38,7 +47,7 @@ export function RunView() {
 }
 
 function DrawnRun() {
-	const [{ run }, replay] = useReplayState();
+	const [{ run }] = useReplayState();
 	const followed = useFollowedRun();
 	if (run === null || !followed) {
 		return (
@@ -55,20 +64,7 @@ function DrawnRun() {
 	}
 	return (
 		<div className="flex min-h-0 min-w-0 flex-col">
-			<div className="flex shrink-0 items-center gap-3 border-b px-4 py-2">
-				{followed.head && <StatusBadge status={followed.head.status} />}
-				{followed.head?.draft && (
-					<span className="shrink-0 whitespace-nowrap">
-						<Badge>draft run</Badge>
-					</span>
-				)}
-				<Link to="/runs/$id" params={{ id: run }} className="truncate">
-					Open run
-				</Link>
-				<span className="ml-auto" />
-				<RunSelect label="Run on the canvas" hidden />
-				<IconButton small icon={CloseIcon} label="Remove the run from the canvas" onClick={() => replay.draw(null)} />
-			</div>
+			<RunStrip run={run} followed={followed} />
 			{followed.head?.error && (
 				<p className="mx-4 mt-2 rounded-6 bg-failed-soft px-3 py-2 break-words text-failed">
 					{followed.head.error.message}

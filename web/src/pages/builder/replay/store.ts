@@ -2,7 +2,7 @@ import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 import { type Editor, useEditor } from "@/pages/builder/state";
 import type { Attachment } from "@/shared/files/attachment";
-import type { Json } from "@/shared/workflow/model";
+import type { Sample } from "../data/sample";
 import type { Tested } from "../data/wire";
 import { emptyStream, type StreamState } from "./stream-state";
 
@@ -27,8 +27,10 @@ export interface ReplayState {
 	/** The selected rounds, by the path of their loop. */
 	readonly rounds: Readonly<Record<string, number>>;
 	readonly tests: Readonly<Record<string, StepTest>>;
-	/** The payload of the next draft run; undefined until one is selected. */
-	readonly payload: Json | undefined;
+	/** What the next draft run starts with, and what expressions see; undefined until it is chosen. */
+	readonly sample: Sample | undefined;
+	/** Whether a run was requested that needs a sample first. */
+	readonly asking: boolean;
 	/** The files that the next draft run starts with. */
 	readonly attached: readonly Attachment[];
 	readonly tab: "test" | "run" | "data";
@@ -43,7 +45,8 @@ export class Replay {
 		startError: null,
 		rounds: {},
 		tests: {},
-		payload: undefined,
+		sample: undefined,
+		asking: false,
 		attached: [],
 		tab: "test",
 	}));
@@ -77,6 +80,14 @@ export function replayOf(editor: Editor): Replay {
 	const made = new Replay();
 	replays.set(editor, made);
 	return made;
+}
+
+/** Shows a run on the canvas and what the selected step did in it. */
+export function showRun(editor: Editor, run: string): void {
+	const replay = replayOf(editor);
+	replay.draw(run);
+	replay.set({ tab: "run" });
+	editor.test(true);
 }
 
 export function useReplayState(): [ReplayState, Replay] {

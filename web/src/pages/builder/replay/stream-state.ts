@@ -33,6 +33,11 @@ export function applyEvent(stream: StreamState, event: { type: string; data: unk
 export type DrawnStep = RunStep &
 	Partial<Pick<Schema["RunStep"], "input" | "input_files" | "output_files" | "attempts" | "name" | "type">>;
 
+/** The id of the step with a path such as lines[3].reserve. */
+export function stepIdOf(path: string): string {
+	return (path.split(".").at(-1) ?? path).replace(/\[\d+\]$/, "");
+}
+
 export interface FollowedRun {
 	readonly head: RunHead | Schema["Run"] | null;
 	readonly steps: readonly DrawnStep[];

@@ -66,6 +66,14 @@ function Unsaved() {
 	);
 }
 
+/** Who made a version. */
+function authorOf({ created_by, created_by_name }: Version): string {
+	if (created_by === null) return "Stepmill";
+	if (created_by === "cli") return "Command line";
+	const name = created_by_name ?? created_by;
+	return created_by.startsWith("key_") ? `API key “${name}”` : name;
+}
+
 interface RowProps {
 	version: Version;
 	current: boolean;
@@ -82,10 +90,14 @@ function Row({ version, current, open, onToggle }: RowProps) {
 				onClick={onToggle}
 				className="flex w-full items-center gap-2 rounded-8 px-3 py-2 text-left -outline-offset-2 hover:bg-sunken"
 			>
-				<span className="font-medium tabular">Version {version.version}</span>
-				{current && <Badge tone="accent">current</Badge>}
-				<span className="flex-1" />
-				<span className="text-12 text-muted">
+				<span className="flex min-w-0 flex-1 flex-col">
+					<span className="flex items-center gap-2">
+						<span className="font-medium tabular">Version {version.version}</span>
+						{current && <Badge tone="accent">current</Badge>}
+					</span>
+					<span className="truncate text-12 text-muted">{authorOf(version)}</span>
+				</span>
+				<span className="shrink-0 text-12 text-muted">
 					<RelativeTime at={version.created_at} />
 				</span>
 			</button>

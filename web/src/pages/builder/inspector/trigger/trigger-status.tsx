@@ -1,17 +1,11 @@
-import { useMutation } from "@tanstack/react-query";
-import { api, got } from "@/api/client";
-import { useMay } from "@/api/session";
 import { useEditor, useEditorState } from "@/pages/builder/state";
 import type { Trigger } from "@/shared/workflow/model";
-import { Button } from "@/ui/button";
-import { PlayIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
-import { ErrorNote } from "@/ui/states";
 import { fullTime, RelativeTime } from "@/ui/time";
 import { useTriggerStates } from "../../data/queries";
-import { useReplayState } from "../../replay/store";
 import { Section } from "../section";
 import { SubscriptionFacts } from "./subscription";
+import { TestTrigger } from "./test-trigger";
 
 /** TriggerStatus shows when a trigger fires next and what happened last, and tests it. */
 export function TriggerStatus({ trigger }: { trigger: Trigger }) {
@@ -72,40 +66,4 @@ function now({ active, subscription, next_run_at }: State): string {
 	if (!active) return "It does not fire because the workflow is not active.";
 	const isCalled = !subscription || subscription.status === "active" || next_run_at;
 	return isCalled ? "It fires." : "It fires once the service calls.";
-}
-
-/** TestTrigger starts a run of the saved workflow as if the trigger had fired, and shows it. */
-function TestTrigger({ trigger, changed }: { trigger: Trigger; changed: boolean }) {
-	const editor = useEditor();
-	const dirty = useEditorState((state) => state.dirty);
-	const [{ payload }, replay] = useReplayState();
-	const mayExecute = useMay("execute");
-	const test = useMutation({
-		meta: { quiet: true },
-		mutationFn: () =>
-			got(
-				api.POST("/v1/workflows/{id}/triggers/{trigger_id}/test", {
-					params: { path: { id: editor.id, trigger_id: trigger.id } },
-					body: (payload === undefined ? {} : { payload }) as never,
-				}),
-			),
-		onSuccess: (run) => {
-			replay.draw(run.id);
-			replay.set({ tab: "run" });
-			editor.test(true);
-		},
-	});
-	return (
-		<div className="flex flex-col items-start gap-2">
-			<Button small icon={PlayIcon} busy={test.isPending} disabled={!mayExecute} onClick={() => test.mutate()}>
-				Test this trigger
-			</Button>
-			<p className="text-12 text-muted">
-				{dirty || changed
-					? "Runs the workflow as it was last saved. Steps have real effects."
-					: "Starts a run as if the trigger had fired. Steps have real effects."}
-			</p>
-			{test.isError && <ErrorNote error={test.error} />}
-		</div>
-	);
 }

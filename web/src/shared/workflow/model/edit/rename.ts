@@ -25,7 +25,11 @@ export function rename(doc: Doc, from: string, to: string): Edit {
 	};
 }
 
-function renameKey<T>(record: Readonly<Record<string, T>>, from: string, to: string): Readonly<Record<string, T>> {
+export function renameKey<T>(
+	record: Readonly<Record<string, T>>,
+	from: string,
+	to: string,
+): Readonly<Record<string, T>> {
 	if (!Object.hasOwn(record, from)) return record;
 	return Object.fromEntries(Object.entries(record).map(([key, value]) => [key === from ? to : key, value]));
 }

@@ -2,6 +2,7 @@ import { freshId, idFrom, idPattern, idRule } from "../id";
 import { omit } from "../json";
 import { set } from "../pointer";
 import { type Doc, type Edit, type Json, rejectEdit, type Trigger, type TriggerType, triggerNode } from "../types";
+import { renameKey } from "./rename";
 
 export type NewTrigger = {
 	readonly id?: string;
@@ -38,5 +39,6 @@ export function renameTrigger(doc: Doc, from: string, to: string): Edit {
 	const rest = omit(doc.layout, triggerNode(from));
 	const layout = at ? { ...rest, [triggerNode(to)]: at } : rest;
 	const renamed = new Map([[triggerNode(from), triggerNode(to)]]);
-	return { doc: { ...doc, triggers, layout }, select: [triggerNode(to)], renamed };
+	const pinned = renameKey(doc.pinned, triggerNode(from), triggerNode(to));
+	return { doc: { ...doc, triggers, layout, pinned }, select: [triggerNode(to)], renamed };
 }

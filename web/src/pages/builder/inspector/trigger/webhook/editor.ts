@@ -1,10 +1,10 @@
 import type { TriggerEditor } from "../editor";
 import { WebhookAddress } from "./address";
-import { Requests } from "./requests";
+import { Calls } from "./calls";
 
 export const webhook: TriggerEditor = {
 	Before: WebhookAddress,
 	order: ["verify", "methods", "respond", "dedupe", "rate"],
 	expressions: { dedupe: true, verify: "text" },
-	Section: Requests,
+	Section: Calls,
 };
