@@ -56,7 +56,7 @@ func TestFailedSignInsAreAudited(t *testing.T) {
 		}
 		want := audit.Entry{
 			ID: entries[0].ID, WorkspaceID: actor.Workspace.ID, At: entries[0].At, ActorType: audit.ActorSystem, Action: "session.failed",
-			TargetType: "user", TargetID: ada.User.ID, RequestID: "req_1", Details: map[string]any{"address": "203.0.113.7"},
+			TargetType: "user", TargetID: ada.User.ID, TargetName: ada.User.Name, RequestID: "req_1", Details: map[string]any{"address": "203.0.113.7"},
 		}
 		if diff := cmp.Diff(want, entries[0]); diff != "" {
 			t.Errorf("the entry (-want +got):\n%s", diff)
