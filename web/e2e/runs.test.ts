@@ -37,7 +37,7 @@ test("runs appear live, are filtered by the URL and cancelled in bulk", async ()
 	await server.call("POST", `/v1/workflows/${workflow}/runs`, {});
 	await page.getByRole("link", { name: "Remind after a week" }).nth(1).waitFor();
 
-	await page.getByLabel("Select all runs shown").check();
+	await page.getByLabel("Select all runs that are loaded").check();
 	const bar = page.getByRole("region", { name: "Selected runs" });
 	await bar.getByText("3 selected").waitFor();
 	await shoot(page, "runs-selected");

@@ -12,6 +12,8 @@ export interface JsonLine {
 	/** The number of items in a container. */
 	size?: number;
 	last: boolean;
+	/** Which part of a value that does not fit on one line; 0 for the first. */
+	part?: number;
 }
 
 const escaped = (key: string) => key.replaceAll("~", "~0").replaceAll("/", "~1");
@@ -60,4 +62,42 @@ export function jsonLines(
 	};
 	add(value, "", 0, undefined, true);
 	return lines;
+}
+
+/**
+ * wrapLines divides values that are longer than a line, which has room for a number of characters. The parts have the
+ * same height as other lines, so that only the visible ones need to be laid out.
+ */
+export function wrapLines(lines: readonly JsonLine[], room: number): JsonLine[] {
+	return lines.flatMap((line) => {
+		if (line.kind !== "string") return line;
+		// Indentation is two characters wide, as is the space for the chevron.
+		const free = room - 2 * (line.depth + 1);
+		const first = Math.max(least, free - (line.key === undefined ? 0 : JSON.stringify(line.key).length + 2));
+		const parts = divide(line.text, first, Math.max(least, free));
+		return parts.map((text, part): JsonLine => {
+			const last = part === parts.length - 1;
+			return { ...line, text, part, key: part === 0 ? line.key : undefined, last: last ? line.last : true };
+		});
+	});
+}
+
+/** A value is never divided into shorter parts, however deep it is. */
+const least = 16;
+
+/** Divides a text, preferably after a space. Characters are not torn apart. */
+function divide(text: string, first: number, others: number): string[] {
+	const characters = [...text];
+	const out: string[] = [];
+	for (let at = 0; at < characters.length; ) {
+		const size = out.length === 0 ? first : others;
+		let end = Math.min(characters.length, at + size);
+		if (end < characters.length) {
+			const space = characters.lastIndexOf(" ", end - 1);
+			if (space > at + size / 2) end = space + 1;
+		}
+		out.push(characters.slice(at, end).join(""));
+		at = end;
+	}
+	return out;
 }

@@ -2,9 +2,10 @@ import { type ReactNode, useMemo, useState } from "react";
 import { cx } from "./class";
 import { CopyButton } from "./copy";
 import { ChevronDownIcon, ChevronRightIcon } from "./icons";
-import { type JsonLine, jsonLines } from "./json-lines";
+import { type JsonLine, jsonLines, wrapLines } from "./json-lines";
 import { inSentence } from "./sentence";
 import { VirtualList } from "./virtual";
+import { useWidth } from "./width";
 
 const colours: Record<JsonLine["kind"], string> = {
 	string: "text-succeeded",
@@ -19,6 +20,10 @@ const colours: Record<JsonLine["kind"], string> = {
 };
 
 const rowHeight = 20;
+/** Of a line: its own, that of the copy button, and a scrollbar. */
+const padding = 8 + 48 + 16;
+/** Of the font with 12 pixels. */
+const characterWidth = 7.2;
 
 export interface JsonViewProps {
 	value: unknown;
@@ -36,7 +41,8 @@ export interface JsonViewProps {
 /** JsonView shows a value of any size. Containers expand and collapse. */
 export function JsonView({ value, label, openDepth = 2, height = 400, chips, chip }: JsonViewProps) {
 	const [toggled, setTurned] = useState<ReadonlySet<string>>(new Set());
-	const lines = useMemo(
+	const [width, box] = useWidth<HTMLDivElement>();
+	const whole = useMemo(
 		() =>
 			jsonLines(
 				value,
@@ -46,6 +52,8 @@ export function JsonView({ value, label, openDepth = 2, height = 400, chips, chi
 			),
 		[value, toggled, openDepth, chips],
 	);
+	const room = width === undefined ? undefined : Math.floor((width - padding) / characterWidth);
+	const lines = useMemo(() => (room === undefined ? whole : wrapLines(whole, room)), [whole, room]);
 	const toggle = (path: string) =>
 		setTurned((old) => {
 			const next = new Set(old);
@@ -53,7 +61,7 @@ export function JsonView({ value, label, openDepth = 2, height = 400, chips, chi
 			return next;
 		});
 	return (
-		<div className={cx("relative rounded-8 border bg-surface", height === "fill" && "h-full min-h-0")}>
+		<div ref={box} className={cx("relative rounded-8 border bg-surface", height === "fill" && "h-full min-h-0")}>
 			<span className="absolute top-1 right-3 z-10 rounded-6 bg-surface">
 				<CopyButton value={() => JSON.stringify(value, null, 2)} label={`Copy ${inSentence(label)}`} />
 			</span>
@@ -64,7 +72,7 @@ export function JsonView({ value, label, openDepth = 2, height = 400, chips, chi
 				<VirtualList
 					items={lines}
 					rowHeight={rowHeight}
-					itemKey={(line) => `${line.path} ${line.kind === "close"}`}
+					itemKey={(line) => `${line.path} ${line.kind === "close"} ${line.part ?? 0}`}
 					label={label}
 					className="h-full overflow-x-auto font-mono text-12"
 				>

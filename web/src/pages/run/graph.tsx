@@ -7,16 +7,12 @@ import { ZoomControls } from "@/shared/canvas/zoom-controls";
 import { type Laid, layOut } from "@/shared/workflow/layout/layout";
 import { startNode } from "@/shared/workflow/layout/size";
 import { isBlock, type Step } from "@/shared/workflow/model";
-import { IconButton } from "@/ui/button";
-import { ChevronLeftIcon, ChevronRightIcon } from "@/ui/icons";
 import { statusColor } from "@/ui/status";
 import { edgesOf, type GraphNode, NodeCache } from "./graph-data";
 import { edgeTypes, nodeTypes } from "./graph-nodes";
-import { parseRound } from "./model/path";
-import { adjacentRound, roundPosition, roundsOf } from "./model/rounds";
 import { shownExecutions } from "./model/shown-executions";
 import type { PanesProps } from "./props";
-import { loopAt } from "./selection";
+import { RoundPager } from "./round-pager";
 import { useTotals } from "./use-run";
 
 export default function Graph(props: PanesProps) {
@@ -117,30 +113,4 @@ function boxIn(laid: Laid, id: string | undefined): Box | undefined {
 function colourOf(node: GraphNode): string {
 	const { status } = node.data;
 	return status ? statusColor(status) : "var(--border)";
-}
-
-type PagerProps = Pick<PanesProps, "record"> & { steps: readonly Step[]; path: string; select: (path: string) => void };
-
-/** RoundPager shows which round of a loop is displayed and switches between rounds. */
-function RoundPager({ record, steps, path, select }: PagerProps) {
-	const loop = loopAt(steps, path);
-	if (!loop) return null;
-	const rounds = roundsOf(record, loop.path, loop.step);
-	const shown = roundPosition(rounds, path);
-	const round = rounds.list[shown ?? 0];
-	if (!round) return null;
-	const from = shown === undefined ? round.path : path;
-	const go = (way: 1 | -1) => {
-		const next = adjacentRound(rounds, from, way);
-		if (next) select(next);
-	};
-	return (
-		<div className="absolute top-3 left-3 flex items-center gap-1 rounded-8 border bg-surface p-0.5 pl-3 shadow-lift">
-			<span className="tabular">
-				{loop.step.name ?? loop.step.id} · round {(parseRound(round.path)?.index ?? 0) + 1}
-			</span>
-			<IconButton icon={ChevronLeftIcon} label="Previous round, [" small onClick={() => go(-1)} />
-			<IconButton icon={ChevronRightIcon} label="Next round, ]" small onClick={() => go(1)} />
-		</div>
-	);
 }

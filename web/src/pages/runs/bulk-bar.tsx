@@ -1,9 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { callAll, type Progress } from "@/api/call-all";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Checkbox } from "@/ui/field";
+import { formatNumber } from "@/ui/format";
 import { RetryIcon, StopIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
 import { ProgressBar } from "@/ui/progress-bar";
@@ -17,8 +18,15 @@ const verbs: Record<BulkAction, { name: string; doing: string; done: string }> =
 
 const runsOf = (count: number) => (count === 1 ? "1 run" : `${count} runs`);
 
+interface BulkBarProps {
+	chosen: Run[];
+	onClear: () => void;
+	/** Offers to select more runs. */
+	more?: ReactNode;
+}
+
 /** BulkBar cancels or retries all selected runs, one call each. */
-export function BulkBar({ chosen, onClear }: { chosen: Run[]; onClear: () => void }) {
+export function BulkBar({ chosen, onClear, more }: BulkBarProps) {
 	const [deed, setDeed] = useState<{ kind: BulkAction; runs: Run[] }>();
 	const running = eligible(chosen, "cancel");
 	const ended = eligible(chosen, "retry");
@@ -31,8 +39,9 @@ export function BulkBar({ chosen, onClear }: { chosen: Run[]; onClear: () => voi
 						className="flex max-w-full flex-wrap items-center gap-2 rounded-12 border bg-surface py-2 pr-2 pl-4 shadow-lift"
 					>
 						<span role="status" className="mr-2 font-medium whitespace-nowrap tabular">
-							{chosen.length} selected
+							{formatNumber(chosen.length)} selected
 						</span>
+						{more}
 						<Button
 							icon={StopIcon}
 							disabled={running.length === 0}

@@ -2,6 +2,7 @@ import { useMemo, useState } from "react";
 import { useMay } from "@/api/session";
 import { useFilters } from "@/shell/filters";
 import { Button } from "@/ui/button";
+import { formatNumber } from "@/ui/format";
 import { RunsIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
 import { Page, PageHeader } from "@/ui/page";
@@ -13,6 +14,7 @@ import { FilterBar } from "./filter-bar";
 import { type FilterName, isFiltered } from "./filters";
 import { RunTable } from "./run-table";
 import { useRuns } from "./use-runs";
+import { useSelectAll } from "./use-select-all";
 
 const none: ReadonlySet<string> = new Set();
 
@@ -22,6 +24,8 @@ export default function Runs() {
 	const may = useMay("execute");
 	const [picked, setPicked] = useState(none);
 	const chosen = useMemo(() => pages.items.filter((run) => picked.has(run.id)), [pages.items, picked]);
+	const everyLoaded = chosen.length > 0 && chosen.length === pages.items.length;
+	const all = useSelectAll(pages, setPicked);
 	const clear = () =>
 		setFilters({
 			status: undefined,
@@ -66,7 +70,29 @@ export default function Runs() {
 					{(runs) => <RunTable runs={runs} picked={picked} onPick={may ? setPicked : undefined} />}
 				</Paged>
 			</Card>
-			{may && <BulkBar chosen={chosen} onClear={() => setPicked(none)} />}
+			{may && (
+				<BulkBar
+					chosen={chosen}
+					onClear={() => {
+						all.stop();
+						setPicked(none);
+					}}
+					more={
+						all.loading ? (
+							<Button kind="quiet" onClick={all.stop}>
+								Stop selecting
+							</Button>
+						) : (
+							everyLoaded &&
+							pages.hasNextPage && (
+								<Button kind="quiet" onClick={() => void all.start()}>
+									Select all that match, not only these {formatNumber(chosen.length)}
+								</Button>
+							)
+						)
+					}
+				/>
+			)}
 		</Page>
 	);
 }

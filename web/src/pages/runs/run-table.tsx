@@ -28,7 +28,7 @@ export function RunTable({ runs, picked, onPick }: RunTableProps) {
 		header: (
 			<span className="flex">
 				<Checkbox
-					aria-label="Select all runs shown"
+					aria-label="Select all runs that are loaded"
 					checked={all}
 					onChange={() => onPick?.(new Set(all ? [] : runs.map((run) => run.id)))}
 				/>

@@ -1,7 +1,7 @@
 import { act, within } from "@testing-library/react";
 import { useState } from "react";
 import { describe, expect, it, vi } from "vitest";
-import { errorResponse, renderPage } from "@/test/render";
+import { type Call, errorResponse, renderPage } from "@/test/render";
 import { BulkBar } from "./bulk-bar";
 import { FilterBar } from "./filter-bar";
 import type { Run } from "./merge";
@@ -57,7 +57,7 @@ describe("a row of the run list", () => {
 		const { screen, user } = await renderPage(<RunTable runs={runs} picked={new Set(["run_1"])} onPick={onPick} />);
 		await user.click(screen.getByRole("checkbox", { name: "Select the run of Orders run_2" }));
 		await user.click(screen.getByRole("checkbox", { name: "Select the run of Orders run_1" }));
-		await user.click(screen.getByRole("checkbox", { name: "Select all runs shown" }));
+		await user.click(screen.getByRole("checkbox", { name: "Select all runs that are loaded" }));
 		expect(onPick.mock.calls.map(([picked]) => [...picked])).toEqual([["run_1", "run_2"], [], ["run_1", "run_2"]]);
 	});
 });
@@ -112,6 +112,25 @@ describe("selected runs", () => {
 		bar.getByText("3 selected");
 		expect(bar.getByRole<HTMLButtonElement>("button", { name: "Cancel 1" }).disabled).toBe(false);
 		expect(bar.getByRole<HTMLButtonElement>("button", { name: "Retry 1" }).disabled).toBe(false);
+	});
+
+	it("can be all that match, not only those that are loaded", async () => {
+		const page = (from: number, next: string | null) => ({
+			data: Array.from({ length: 50 }, (_, at) => run(`run_${from + at}`, { status: "failed" })),
+			next_cursor: next,
+		});
+		const at: Record<string, object> = { b: page(50, "c"), c: page(100, null) };
+		const answers = {
+			...names,
+			"GET /v1/runs": ({ query }: Call) => at[query.get("cursor") ?? ""] ?? page(0, "b"),
+		};
+		const { screen, user } = await renderPage(<Runs />, { answers, at: "/runs?status=failed" });
+		await user.click(await screen.findByRole("checkbox", { name: "Select all runs that are loaded" }));
+		const bar = within(screen.getByRole("region", { name: "Selected runs" }));
+		await user.click(bar.getByRole("button", { name: "Select all that match, not only these 50" }));
+		await bar.findByText("150 selected");
+		bar.getByRole("button", { name: "Retry 150" });
+		expect(bar.queryByRole("button", { name: /Select all that match/ })).toBeNull();
 	});
 
 	it("are retried individually, and failures are listed", async () => {

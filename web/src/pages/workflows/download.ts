@@ -1,5 +1,6 @@
 import { base } from "@/api/client";
 import { errorOf } from "@/api/error";
+import { saveBlob } from "@/ui/save-blob";
 
 /** fileName returns a file name that is valid on every system. */
 export function fileName(name: string): string {
@@ -19,11 +20,5 @@ export async function download(id: string, name: string): Promise<void> {
 		credentials: "same-origin",
 	});
 	if (!response.ok) throw errorOf(response, await response.json().catch(() => undefined));
-	const address = URL.createObjectURL(await response.blob());
-	const link = document.createElement("a");
-	link.href = address;
-	link.download = fileName(name);
-	link.click();
-	// The browser reads the URL asynchronously.
-	setTimeout(() => URL.revokeObjectURL(address), 10_000);
+	saveBlob(fileName(name), await response.blob());
 }

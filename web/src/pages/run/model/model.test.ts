@@ -5,7 +5,7 @@ import { startAsCurl } from "./curl";
 import { handledFailures } from "./outcome";
 import { ancestors, parsePath, parseRound } from "./path";
 import { RunRecord, type StepHead } from "./record";
-import { adjacentRound, roundsOf, tally } from "./rounds";
+import { adjacentRound, roundNumbered, roundsOf, tally } from "./rounds";
 import { move, rowsOf } from "./rows";
 import { shownExecutions } from "./shown-executions";
 import { segmentsOf, tickLabel, ticks } from "./timeline";
@@ -90,6 +90,24 @@ describe("handled failures", () => {
 			]),
 		);
 		expect(roundsOf(done, "lines", lines).list.map((round) => round.index)).toEqual([2, 0, 1]);
+	});
+});
+
+describe("a round by its number", () => {
+	const rounds = roundsOf(
+		record(head("lines", "running"), head("lines[0].reserve", "succeeded"), head("lines[7].reserve", "failed")),
+		"lines",
+		lines,
+	);
+
+	it("is that of the same step, counted from 1", () => {
+		expect(roundNumbered(rounds, "lines", "lines[0].reserve", 8)).toBe("lines[7].reserve");
+		expect(roundNumbered(rounds, "lines", "lines[0]", 8)).toBe("lines[7]");
+		expect(roundNumbered(rounds, "lines", "lines", 1)).toBe("lines[0]");
+	});
+
+	it.each([0, 2, 9, Number.NaN, 1.5])("does not exist if it has not started: %s", (number) => {
+		expect(roundNumbered(rounds, "lines", "lines[0]", number)).toBeUndefined();
 	});
 });
 

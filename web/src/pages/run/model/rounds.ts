@@ -110,6 +110,14 @@ export function roundPosition(rounds: Rounds, path: string): number | undefined 
 	return undefined;
 }
 
+/** roundNumbered returns the path of the same step in the round with a number, which counts from 1; undefined if it has not started. */
+export function roundNumbered(rounds: Rounds, block: string, path: string, number: number): string | undefined {
+	const wanted = roundPath(block, number - 1);
+	if (!rounds.place.has(wanted)) return undefined;
+	const here = rounds.list[roundPosition(rounds, path) ?? -1];
+	return here ? wanted + path.slice(here.path.length) : wanted;
+}
+
 /** adjacentRound returns the path of the same step in the next or previous round, in display order. */
 export function adjacentRound(rounds: Rounds, path: string, way: 1 | -1): string | undefined {
 	const at = roundPosition(rounds, path);

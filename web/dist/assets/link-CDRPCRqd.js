@@ -1,1 +1,0 @@
-import{P as e}from"./index-DqLkpjMp.js";import{t}from"./class-hZG6twJP.js";import{t as n}from"./jsx-runtime-Wy9s6hX0.js";var r=n(),i=(n=>{let{plain:i,className:a,...o}=n;return(0,r.jsx)(e,{...o,className:t(i?`hover:underline`:`text-accent hover:underline`,a)})});export{i as t};

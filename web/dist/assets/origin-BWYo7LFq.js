@@ -1,1 +1,0 @@
-import{i as e}from"./triggers-CHrATGI7.js";function t({type:e,id:t,name:n}){return e===`api_key`?n===null?`API key ${t}`:`API key “${n}”`:n??t}function n(n,r){return r?n===`manual`?r.type===`user`?`Run by ${t(r)}`:t(r):`${e(n)}, by ${t(r)}`:e(n)}export{n as t};

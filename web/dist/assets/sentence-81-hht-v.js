@@ -1,1 +1,0 @@
-function e(e){let t=/^[a-z]+[ ,]/.test(e)?e.charAt(0).toUpperCase()+e.slice(1):e;return/[.!?…:]$/.test(t)||t===``?t:`${t}.`}function t(e){return/^[A-Z][a-z]/.test(e)?e.charAt(0).toLowerCase()+e.slice(1):e}export{e as n,t};

@@ -1,0 +1,1 @@
+import{r as e,t}from"./client-BTNxnT3G.js";function n(n,r={}){return e(t.POST(`/v1/templates/{name}/workflows`,{params:{path:{name:n}},body:r}))}export{n as t};

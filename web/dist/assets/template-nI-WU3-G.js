@@ -1,1 +1,0 @@
-import{r as e,t}from"./client-CMxJwAuU.js";function n(n,r={}){return e(t.POST(`/v1/templates/{name}/workflows`,{params:{path:{name:n}},body:r}))}export{n as t};

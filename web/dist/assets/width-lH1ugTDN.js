@@ -1,1 +1,0 @@
-import{a as e,n as t}from"./jsx-runtime-Wy9s6hX0.js";var n=e(t(),1);function r(){let[e,t]=(0,n.useState)(),r=(0,n.useRef)(null);return(0,n.useLayoutEffect)(()=>{let e=r.current;if(!e)return;let n=()=>t(e.clientWidth);n();let i=new ResizeObserver(n);return i.observe(e),()=>i.disconnect()},[]),[e,r]}export{r as t};

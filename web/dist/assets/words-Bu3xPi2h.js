@@ -1,1 +1,0 @@
-import{d as e}from"./index-DqLkpjMp.js";var t=/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;function n(n){let r=n.replace(t,t=>e(t));return r.charAt(0).toUpperCase()+r.slice(1)}function r(e){return/^(waiting|queued)\b/.test(e)?n(e):n(/^waits\b/.test(e)?e.replace(/^waits/,`waiting`):`waiting: ${e}`)}export{r as n,n as t};
