@@ -87,7 +87,7 @@ test("a first workflow by mouse: add a trigger and a step, save, run", async () 
 	watched.check();
 });
 
-test("the picker finds steps by the words of other products", async () => {
+longTest("the picker finds steps by the words of other products", async () => {
 	const { page } = watched;
 	await opened("By other words");
 	await page.getByRole("button", { name: "What happens first?" }).click();
@@ -97,7 +97,7 @@ test("the picker finds steps by the words of other products", async () => {
 		await typed.fill(words);
 		await expect.poll(() => first.textContent(), { message: words }).toMatch(title);
 	};
-	for (const words of ["if", "if else", "branch", "switch", "filter"]) await firstFor(words, /^Split into paths/);
+	for (const words of ["if", "if else", "branch", "switch", "filter"]) await firstFor(words, /^Branch/);
 	for (const words of ["loop", "iterate", "parallel"]) await firstFor(words, /^For each/);
 	for (const words of ["http", "request", "api"]) await firstFor(words, /^Call a URL/);
 	for (const words of ["delay", "sleep", "pause"]) await firstFor(words, /^Wait/);
@@ -110,7 +110,7 @@ test("the picker finds steps by the words of other products", async () => {
 	await page.getByText("Every step can retry and handle its failures").waitFor();
 });
 
-test("each pane of the builder scrolls on its own, however long its content is", async () => {
+longTest("each pane of the builder scrolls on its own, however long its content is", async () => {
 	const { page } = watched;
 	const values = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`value_${at}`, at]));
 	const id = await opened("Long settings", {

@@ -15,7 +15,7 @@ func Entry() action.Entry {
 		Spec: action.Spec{
 			Name:    "flow.switch",
 			Title:   "Branch",
-			Summary: "Chooses between paths: the first whose condition is true or, with match: all, each of them. A later step is on a path if it has the path in needs, such as size.big.",
+			Summary: "Takes one path or another, depending on conditions: the first that applies or, with match: all, each of them. A later step is on a path if it has the path in needs, such as size.big.",
 			Keywords: []string{
 				"if", "if else", "else", "switch", "condition", "case", "filter", "router", "split", "split into paths", "decision", "when",
 			},

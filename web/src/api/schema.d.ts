@@ -3952,7 +3952,7 @@ export interface components {
             /** @description The reason. It is written to the log, and is the error message of a failed run. */
             message?: string | components["schemas"]["Expression"];
         };
-        /** @description The input of `flow.switch`. Chooses between paths: the first whose condition is true or, with match: all, each of them. A later step is on a path if it has the path in needs, such as size.big. Members of the output: `path`, `paths`. */
+        /** @description The input of `flow.switch`. Takes one path or another, depending on conditions: the first that applies or, with match: all, each of them. A later step is on a path if it has the path in needs, such as size.big. Members of the output: `path`, `paths`. */
         FlowSwitchInput: {
             /** @description The paths, in the order in which their conditions are evaluated. */
             paths: {
